@@ -209,8 +209,10 @@ def start(
     stdin: int | IO[bytes] = subprocess.DEVNULL,
     stdout: int | IO[bytes] = subprocess.PIPE,
     stderr: int | IO[bytes] = subprocess.PIPE,
+    descriptors: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start `argv` in a session of its own; `environment` is all that it gets. Raises OSError."""
+    """Start `argv` in a session of its own; `environment` is all that it gets, beside the three
+    standard streams and `descriptors`. Raises OSError."""
     return subprocess.Popen(
         list(argv),
         cwd=cwd,
@@ -218,6 +220,7 @@ def start(
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
+        pass_fds=descriptors,
         # A session, and so a process group, of its own: a Ctrl-C meant for us does not reach it,
         # and one killpg reaches all of it that stayed in the group.
         start_new_session=True,

@@ -5,6 +5,7 @@ failed; 130 interrupted.
 """
 
 import importlib
+import os
 import re
 import sys
 import traceback
@@ -15,6 +16,8 @@ import click
 from harness.cli.clean_start import start_clean
 from harness.cli.output import CommandGroup, fail
 from harness.errors import HarnessError
+from harness.judge import client
+from harness.judge.identity import end_with_server
 
 _EXPERIMENT = re.compile(r"exp-\d{4,}")
 
@@ -45,6 +48,7 @@ COMMANDS: dict[str, str] = {
     "posttrain": "harness.cli.posttrain:command",
     "ledger": "harness.cli.ledger:command",
     "render": "harness.cli.render:command",
+    "claude": "harness.cli.claude:command",
 }
 
 
@@ -74,6 +78,7 @@ SUMMARIES: dict[str, str] = {
     "posttrain": "Specify, run, judge and promote training programs.",
     "ledger": "Verify, rebuild, export or import the facts.",
     "render": "Write the files that derive from the contract.",
+    "claude": "Start Claude Code in a sandbox, with the judge outside.",
 }
 
 
@@ -114,6 +119,9 @@ def after_interrupt(words: list[str]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """The `harness` command. A HarnessError never prints a traceback."""
     words = sys.argv[1:] if arguments is None else arguments
+    if client.SOCKET in os.environ:  # inside the sandbox of `harness claude`: the judge is outside
+        sys.exit(client.ask(words, os.environ))
+    end_with_server(os.environ)
     as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
     try:
         if arguments is None:

@@ -13,6 +13,7 @@ is `mcp__harness__<tool>`."""
 
 HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("init",),
+    ("claude",),
     ("plan", "approve"),
     ("gate", "approve"),
     ("gate", "reject"),

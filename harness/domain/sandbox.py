@@ -42,6 +42,8 @@ class Confinement:
     """Empty inside, even below a listed path (bwrap; landlock refuses that)."""
     gateway_port: int | None = None
     """The one loopback TCP port it may connect to; None is no network at all."""
+    network: bool = False
+    """The network as the machine has it: for a person's own session, never for agents' code."""
 
 
 @dataclass(frozen=True, kw_only=True)

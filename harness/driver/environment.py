@@ -10,17 +10,17 @@ import claude_agent_sdk
 
 from harness.artifacts.locate import Layout
 from harness.domain.sandbox import Confinement, Sandbox
-from harness.domain.statuses import CLOSED_EXPERIMENTS, SandboxKind
+from harness.domain.statuses import SandboxKind
 from harness.errors import SessionError
 from harness.files import atomic_write, private_folder
-from harness.guard.control_files import in_place, protected_paths
+from harness.guard.control_files import in_place
+from harness.judge.confinement import kept_from_agents
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.sandbox.behind_front import behind_front
 
 SESSION = "HARNESS_SESSION"
 """In the environment of the CLI and of all that it starts: marks the leftovers of a session."""
-MOST_CLOSED = 200
 LONGEST_TOOL_MS = 24 * 3600 * 1000
 FROM_THE_SDK = (
     "CLAUDE_CODE_ENTRYPOINT",
@@ -131,24 +131,13 @@ def confinement(
 ) -> Confinement:
     """The project is writable, except what no agent may change; the state directory is hidden."""
     layout, settings = project.layout, project.settings
-    kept = [
-        layout.project(name) for name in ("plan", "plans", "config_toml", "memory", "checklist")
-    ]
-    # The folder .harness itself too, so that no agent can create what is missing in it.
-    kept += [layout.project("config_toml").parent, *protected_paths(layout.root)]
-    tables = [layout.root / split["path"] for split in plan.splits.values() if split.get("path")]
-    kept += [path for path in tables if path.resolve().is_relative_to(layout.root)]
-    # Only the newest 200: each is a mount and part of a command line of limited length. The policy
-    # protects all. The folder above must stay writable for the experiment that the session opens.
-    closed = project.ledger.experiments(newest=MOST_CLOSED, statuses=CLOSED_EXPERIMENTS)
-    kept += [layout.experiment(experiment.id) for experiment in closed]
     layout.experiments.mkdir(parents=True, exist_ok=True)
     readable = [Path(path) for path in settings.readable]
     if settings.interpreter and os.path.isabs(settings.interpreter):
         readable.append(Path(settings.interpreter).parent.parent)
     return Confinement(
         writable=(layout.root, *in_place(layout.root, [layout.experiments]), folders.inside),
-        read_only=(*in_place(layout.root, kept), *(path for path in readable if path.exists())),
+        read_only=(*kept_from_agents(project, plan), *(path for path in readable if path.exists())),
         hidden=(layout.state,),
         gateway_port=gateway_port,
     )

@@ -12,6 +12,7 @@ from typing import Any
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, SandboxKind
 from harness.files import make_folder, owner_only
+from harness.judge.identity import handed_on
 from harness.ledger.project import Project
 from harness.process import harness_command, is_same_alive, judge_environment, start
 from harness.runs.lock import try_supervising
@@ -65,6 +66,7 @@ class Supervisor:
         command += ["--json", "--sandbox", sandbox.value]
         command += ["--session", session] if session else []
         command += ["--", *words] if words else []
+        known, descriptors = handed_on(os.environ)
         with (
             open(answer, "wb", opener=owner_only) as stdout,
             open(answer.with_suffix(".log"), "wb", opener=owner_only) as stderr,
@@ -72,9 +74,10 @@ class Supervisor:
             process = start(
                 command,
                 cwd=project.layout.root,
-                environment=judge_environment(os.environ),
+                environment={**judge_environment(os.environ), **known},
                 stdout=stdout,
                 stderr=stderr,
+                descriptors=descriptors,
             )
         return cls(process=process, answer=answer)
 

@@ -28,7 +28,7 @@ CALLER = "HARNESS_CALLER"
 DESCRIPTOR = "HARNESS_CALLER_FD"
 ISOLATED, DRIVER = "isolated", "driver"
 _FOLDER = "judge"
-_LONGEST = 200
+_LONGEST = 1000
 _LAST_SECONDS = 60.0
 """What a child may take to close its run when its server is gone."""
 
@@ -46,19 +46,20 @@ class Announced:
 class Announcement:
     """The file of a server that lives, and the token for its children. End it with `withdraw`."""
 
-    def __init__(self, path: Path, token: str, words: str) -> None:
-        self._path, self._words = path, words
+    def __init__(self, path: Path, token: str, kind: str, sandbox: SandboxKind) -> None:
+        self._path, self._kind, self.sandbox = path, kind, sandbox
         # Without a name it cannot be opened by one, and it goes with the last who holds it. Every
         # reader starts at its beginning, so a child can hand it on to children of its own.
         with tempfile.TemporaryFile(dir=path.parent) as file:
-            file.write(token.encode("ascii"))
+            file.write(json.dumps({"token": token, "server": identity()}).encode("ascii"))
             file.flush()
             self.descriptor = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY)
 
     @property
     def environment(self) -> dict[str, str]:
         """For a child that inherits `descriptor`."""
-        return {CALLER: self._words, DESCRIPTOR: str(self.descriptor)}
+        words = f"{self._kind}:{self.sandbox.value}"
+        return {CALLER: words, DESCRIPTOR: str(self.descriptor)}
 
     def withdraw(self) -> None:
         self._path.unlink(missing_ok=True)
@@ -82,16 +83,16 @@ def announce(
     }
     path = folder / f"{me['pid']}.json"
     atomic_write(path, pretty_json(about), durable=False, mode=0o600)
-    return Announcement(path, token, f"{kind}:{sandbox.value}")
+    return Announcement(path, token, kind, sandbox)
 
 
 def verify(environment: Mapping[str, str], state: Path) -> Announced | None:
     """The living server that handed its token to us, or to the process that started us; None
     without one, whatever the variables say."""
-    token = _token(environment)
-    if token is None:
+    handed = _handed(environment)
+    if handed is None:
         return None
-    digest = sha256_bytes(token)
+    digest = sha256_bytes(str(handed.get("token")).encode("utf-8"))
     for _, about in announcements(state):
         if secrets.compare_digest(str(about.get("token")), digest) and _lives(about):
             return Announced(
@@ -121,15 +122,18 @@ def forget_the_dead(state: Path) -> list[dict[str, Any]]:
 
 def handed_on(environment: Mapping[str, str]) -> tuple[dict[str, str], Sequence[int]]:
     """(variables, descriptors) by which a child of ours is known as we are; empty for others."""
-    if _token(environment) is None:
+    if _handed(environment) is None:
         return {}, ()
     kept = {name: environment[name] for name in (CALLER, DESCRIPTOR) if name in environment}
     return kept, (int(environment[DESCRIPTOR]),)
 
 
-def end_with(server: Mapping[str, Any]) -> None:
-    """Interrupt this process, as Ctrl-C does, when the server ends in whatever way."""
-    threading.Thread(target=_follow, args=(dict(server),), daemon=True).start()
+def end_with_server(environment: Mapping[str, str]) -> None:
+    """Interrupt this process, as Ctrl-C does, when the server that it came from ends in whatever
+    way."""
+    handed = _handed(environment)
+    if handed is not None and isinstance(handed.get("server"), dict):
+        threading.Thread(target=_follow, args=(handed["server"],), daemon=True).start()
 
 
 def _follow(server: dict[str, Any]) -> None:
@@ -150,10 +154,12 @@ def _lives(about: Mapping[str, Any]) -> bool:
     return isinstance(server, dict) and is_same_alive(server)
 
 
-def _token(environment: Mapping[str, str]) -> bytes | None:
+def _handed(environment: Mapping[str, str]) -> dict[str, Any] | None:
+    """What stands in the file that we were handed; None without one."""
     named = environment.get(DESCRIPTOR, "")
     if not named.isdecimal():
         return None
-    with contextlib.suppress(OSError, OverflowError):
-        return os.pread(int(named), _LONGEST, 0) or None
+    with contextlib.suppress(OSError, OverflowError, ValueError):
+        value = json.loads(os.pread(int(named), _LONGEST, 0))
+        return value if isinstance(value, dict) else None
     return None

@@ -15,7 +15,8 @@ from harness.process import system_program
 from harness.sandbox.behind_front import FrontedSandbox, behind_front, program
 from harness.sandbox.reach import Access, Grant, accelerators, grants, require_visible
 
-NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
+NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts")
+NO_NETWORK = ("--unshare-net",)
 LIFE = ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
 BASE = ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
 
@@ -43,7 +44,8 @@ class Bwrap(FrontedSandbox):
         port = confinement.gateway_port
         inner = list(argv) if port is None else [*program("gateway_listen.py"), str(port), *argv]
         mounts = _mounts(granted)
-        sandboxed = [self._executable, *NAMESPACES, *LIFE, *BASE, *mounts, "--", *inner]
+        namespaces = NAMESPACES if confinement.network else (*NAMESPACES, *NO_NETWORK)
+        sandboxed = [self._executable, *namespaces, *LIFE, *BASE, *mounts, "--", *inner]
         return behind_front(sandboxed, grace=grace, memory=memory, gateway=port)
 
 

@@ -71,5 +71,6 @@ def _confined(argv: Sequence[str], confinement: Confinement, granted: list[Grant
         ),
         "devices": [name for name in (*DEVICES, *map(str, accelerators())) if os.path.exists(name)],
         "port": confinement.gateway_port,
+        "network": confinement.network,
     }
     return [*program("landlock_exec.py"), json.dumps(spec), *argv]

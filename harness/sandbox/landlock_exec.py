@@ -3,10 +3,10 @@ only: `python -I -S landlock_exec.py SPEC COMMAND ...`, or without arguments to 
 Landlock ABI (0: none).
 
 SPEC is JSON: `read_only`, `writable` and `devices` are lists of existing paths, `port` is the one
-TCP port that may be connected to, or null. Everything else in the file system can be neither read
-nor written, TCP neither bound nor connected. Capabilities are given up as well, so that root is not
-above these rules. Exit status 125: the rules could not be set up (nothing was run); 127: the
-command cannot be started.
+TCP port that may be connected to, or null; `network` true leaves TCP alone. Everything else in the
+file system can be neither read nor written, TCP neither bound nor connected. Capabilities are given
+up as well, so that root is not above these rules. Exit status 125: the rules could not be set up
+(nothing was run); 127: the command cannot be started.
 
 Source: linux/landlock.h and Documentation/userspace-api/landlock.rst; the system call numbers are
 the same on every architecture.
@@ -65,7 +65,7 @@ def give_up_capabilities() -> None:
     check(libc.capset(header, ctypes.create_string_buffer(24)), "capset")
 
 
-def confine(spec: dict[str, list[str]], port: int | None) -> None:
+def confine(spec: dict[str, list[str]], port: int | None, *, network: bool = False) -> None:
     abi = kernel_abi()
     if abi < MINIMUM_ABI:
         raise OSError(
@@ -75,7 +75,8 @@ def confine(spec: dict[str, list[str]], port: int | None) -> None:
     scope = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
     # The scope, the last 8 bytes, exists from ABI 6 on.
     size = 24 if abi >= 6 else 16
-    attributes = struct.pack("=QQQ", everything, BIND_TCP | CONNECT_TCP, scope)[:size]
+    ports = 0 if network else BIND_TCP | CONNECT_TCP
+    attributes = struct.pack("=QQQ", everything, ports, scope)[:size]
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
     ruleset = check(
         libc.syscall(CREATE, buffer, ctypes.c_size_t(len(attributes)), 0), "landlock_create_ruleset"
@@ -99,7 +100,7 @@ def main() -> int:
         return 0
     spec, argv = json.loads(sys.argv[1]), sys.argv[2:]
     try:
-        confine(spec, spec.pop("port"))
+        confine(spec, spec.pop("port"), network=spec.pop("network"))
     except OSError as error:
         sys.stderr.write(f"harness sandbox: Landlock cannot be set up: {error}\n")
         return 125

@@ -71,12 +71,14 @@ def test_a_child_hands_it_on(state: Path, server: Announcement) -> None:
 def test_variables_alone_prove_nothing(state: Path, server: Announcement, tmp_path: Path) -> None:
     assert asked(state, server.environment) == "None"
     forged = tmp_path / "forged"
-    forged.write_text("a token of mine", "utf-8")
+    forged.write_text(json.dumps({"token": "mine"}), "utf-8")
     descriptor = os.open(forged, os.O_RDONLY)
     environment = {**server.environment, "HARNESS_CALLER_FD": str(descriptor)}
     assert asked(state, environment, descriptor) == "None"
     hashed = json.loads(next(state.glob("judge/*.json")).read_text("utf-8"))["token"]
-    forged.write_text(hashed, "utf-8")  # what the file in the state directory says is no token
+    forged.write_text(
+        json.dumps({"token": hashed}), "utf-8"
+    )  # what the file in the state directory says is no token
     assert asked(state, environment, descriptor) == "None"
     for named in ("", "-1", "x", "99", "9" * 40):
         assert verify({"HARNESS_CALLER_FD": named}, state) is None

@@ -1,0 +1,187 @@
+"""What an agent inside the sandbox may ask of the judge: a closed table of verbs and options.
+
+What is not in it is no request. The words that the judge's child gets are put together anew from
+what was read here, so nothing reaches it that only looked like something else.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.contract.roles import HUMAN_VERBS
+from harness.errors import HarnessError, RefusedError, UsageError
+
+STDIN = "-"
+_EXPERIMENT = re.compile(r"exp-\d+\Z")
+_EVERYWHERE = ("--json", "--help", "-h")
+_LOWERS_TRUST = ("--sandbox", "--session")
+_OUTSIDE = "A person runs it in their own terminal, outside `harness claude`."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Askable:
+    """What may follow one verb: options by name, and how many words."""
+
+    flags: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """Options whose value is a file of the project."""
+    words: int = 0
+    """The most positional words; -1: any number."""
+    files: bool = False
+    """The words are files of the project, but for experiments' ids."""
+    stdin: bool = False
+
+
+_COUNTED = Askable(words=1)
+REQUESTS: dict[tuple[str, ...], Askable] = {
+    ("train",): Askable(flags=("--resume",), words=-1),
+    ("evaluate",): Askable(values=("--split",), words=1),
+    ("gate", "check"): Askable(values=("--gate",), words=1),
+    ("experiment", "new"): Askable(values=("--hypothesis", "--rationale", "--parent")),
+    ("experiment", "result"): Askable(
+        values=("--claim", "--summary", "--shortfall"),
+        words=1,
+    ),
+    ("experiment", "list"): Askable(),
+    ("experiment", "show"): _COUNTED,
+    ("experiment", "compare"): Askable(words=2),
+    ("status",): Askable(flags=("--briefing",)),
+    ("watch",): Askable(flags=("--once", "--follow", "--plain"), words=-1, files=True),
+    ("decisions",): _COUNTED,
+    ("claims", "audit"): Askable(flags=("--git",), values=("--since",), words=-1, files=True),
+    ("handoff",): Askable(values=("--note", "--experiment"), words=1, stdin=True),
+    ("priors", "list"): Askable(),
+    ("audit",): Askable(),
+    ("plan", "check"): Askable(words=1, files=True),
+    ("ledger", "verify"): Askable(),
+    ("posttrain", "spec"): Askable(
+        values=(
+            *("--backend", "--mode", "--model", "--evaluator", "--tier", "--trainer", "--seed"),
+            *("--dtype", "--set", "--minutes", "--tokens", "--profile"),
+        ),
+        paths=("--dataset", "--benchmark"),
+    ),
+    ("posttrain", "run"): Askable(flags=("--resume",), words=1),
+    ("posttrain", "status"): Askable(),
+    ("posttrain", "lineage"): _COUNTED,
+    ("posttrain", "evaluate"): Askable(values=("--mode", "--against"), words=1),
+    ("mcp",): Askable(stdin=True),
+}
+"""Verb -> what may be asked with it. `priors check` runs commands of a file, so it is not here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    words: tuple[str, ...]
+    """For `harness`, put together anew."""
+    stdin: bool
+    """Whether it reads what the asker sends."""
+
+
+def read_request(
+    argv: Sequence[str], *, cwd: Path, root: Path, readable: Sequence[Path] = ()
+) -> Request:
+    """The request that `argv` makes. Raises RefusedError, or UsageError for what cannot be read."""
+    verb, askable = _verb(argv)
+    if askable is None:
+        return Request(words=("--version" if verb else "--help",), stdin=False)
+
+    def file(text: str) -> str:
+        return _file(text, cwd, (root, *readable))
+
+    parts = list(_options(argv[len(verb) :], verb, askable, file))
+    options = [text for is_option, text in parts if is_option]
+    words = [text for is_option, text in parts if not is_option]
+    project = [text for text in options if text.startswith("--project=")]
+    for text in project:
+        _require_same(text.partition("=")[2], cwd, root)
+    options = [text for text in options if text not in project]
+    if askable.words >= 0 and len(words) > askable.words:
+        raise UsageError(
+            f"`harness {' '.join(verb)}` takes at most {askable.words} words; got {words}.",
+            hint=f"See `harness {' '.join(verb)} --help`.",
+        )
+    if askable.files:
+        words = [text if _EXPERIMENT.match(text) else file(text) for text in words]
+    rest = ["--", *words] if words else []
+    reads = askable.stdin and (verb == ("mcp",) or words == [STDIN])
+    return Request(words=(*verb, *options, "--project", str(root), *rest), stdin=reads)
+
+
+def _verb(argv: Sequence[str]) -> tuple[tuple[str, ...], Askable | None]:
+    """The verb and its row; without a row `--version`, or the help when the verb is empty."""
+    words = tuple(argv)
+    for verb, askable in REQUESTS.items():
+        if words[: len(verb)] == verb:
+            return verb, askable
+    if words in ((), ("--help",), ("-h",)):
+        return (), None
+    if words == ("--version",):
+        return words, None
+    for human in HUMAN_VERBS:
+        if words[: len(human)] == human:
+            raise _refused(f"harness {' '.join(human)}", human=True)
+    shown = " ".join(words[:2] if words[0] in {verb[0] for verb in REQUESTS} else words[:1])
+    raise _refused(f"harness {shown}", human=False)
+
+
+def _options(
+    argv: Sequence[str], verb: tuple[str, ...], askable: Askable, file: Callable[[str], str]
+) -> Iterator[tuple[bool, str]]:
+    """(is an option, text) of each part; options as `--name=value`."""
+    shown = f"harness {' '.join(verb)}"
+    rest = iter(argv)
+    for word in rest:
+        if word == "--":
+            yield from ((False, item) for item in rest)
+            return
+        if not word.startswith("-") or word == STDIN:
+            yield False, word
+            continue
+        name, joined, value = word.partition("=")
+        if name in _LOWERS_TRUST or (*verb, name) in HUMAN_VERBS:
+            raise _refused(f"{shown} {name}", human=True)
+        if word in (*askable.flags, *_EVERYWHERE):
+            yield True, word
+            continue
+        if name not in (*askable.values, *askable.paths, "--project"):
+            raise _refused(f"{shown} {name}", human=False)
+        if not joined:
+            value = next(rest, "")
+        yield True, f"{name}={file(value) if name in askable.paths else value}"
+
+
+def _file(text: str, cwd: Path, places: Sequence[Path]) -> str:
+    """Where `text` leads; the judge reads no file for an agent that it could not read itself."""
+    path = Path(os.path.realpath(cwd / text))
+    if not any(path.is_relative_to(place) for place in places):
+        raise RefusedError(
+            f"{text!r} leads to {path}, outside the project.",
+            hint="Name a file of the project, or of a folder in `readable` of config.toml.",
+            code="not_a_request",
+        )
+    return os.path.relpath(path, cwd)
+
+
+def _require_same(text: str, cwd: Path, root: Path) -> None:
+    place = Path(os.path.realpath(cwd / text))
+    if not place.is_relative_to(root):
+        raise RefusedError(
+            f"`--project {text}` is another project; this session's judge answers for {root} only.",
+            hint=_OUTSIDE,
+            code="not_a_request",
+        )
+
+
+def _refused(what: str, *, human: bool) -> HarnessError:
+    why = (
+        "is a person's: no agent approves, decides or lowers isolation"
+        if human
+        else "cannot be asked for from inside the sandbox"
+    )
+    return RefusedError(
+        f"`{what}` {why}.", hint=_OUTSIDE, code="human_verb" if human else "not_a_request"
+    )

@@ -1,0 +1,243 @@
+"""The judge of one `harness claude`: answers requests from inside its sandbox, a child each.
+
+The child is `harness VERB` with an environment of its own. It is an agent's, and knows so; that it
+came through here it proves by a secret (identity.py). Nothing that a request says becomes a
+variable, a program or an option of it but what requests.py lets pass.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from harness.domain.commands import for_ourselves
+from harness.errors import HarnessError
+from harness.files import pretty_json
+from harness.guard.policy.receipt import append_receipt
+from harness.judge import client
+from harness.judge.identity import Announcement
+from harness.judge.requests import Request, read_request
+from harness.settings import Settings
+
+SESSION = client.SESSION
+CONFIG = "CLAUDE_CONFIG_DIR"
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,100}\Z")
+_MOST = 64
+"""Requests at the same time."""
+_CLOSING_SECONDS = 40.0
+"""For children to record how they ended, once the session has."""
+_PEER = struct.Struct("3i")
+_REFUSED = 2
+
+
+class JudgeServer:
+    """Listens at `place` until `close`. `is_inside` says whether a process is in the sandbox."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        receipts: Path,
+        place: Path,
+        announcement: Announcement,
+        inherited: Mapping[str, str],
+        *,
+        is_inside: Callable[[int], bool],
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._root, self._receipts = settings.root, receipts
+        self._readable = tuple(Path(os.path.realpath(item)) for item in settings.readable)
+        self._announcement, self._is_inside, self._on_stop = announcement, is_inside, on_stop
+        self._environment = {
+            **for_ourselves(inherited),
+            **announcement.environment,
+            **{name: inherited[name] for name in (CONFIG,) if name in inherited},
+            # An agent asked: no child of ours is a person.
+            "CLAUDECODE": "1",
+        }
+        self._children: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._closing = False
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(place))
+        place.chmod(0o600)
+        self._listener.listen(_MOST)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Interrupt what still runs and wait for it: a training closes its run as cancelled."""
+        with self._lock:
+            self._closing = True
+            children = list(self._children)
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for child in children:
+            _interrupt(child)
+        deadline = time.monotonic() + _CLOSING_SECONDS
+        for child in children:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(max(0.1, deadline - time.monotonic()))
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return  # closed
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError, client.BrokenFrame):
+            if not self._may_ask(connection):
+                return
+            frame = client.receive(connection)
+            if frame is None or frame[0] != client.REQUEST:
+                return
+            try:
+                asked = json.loads(frame[1])
+            except (ValueError, RecursionError):
+                asked = None
+            code = self._answer(connection, asked if isinstance(asked, dict) else {})
+            client.send(connection, client.EXIT, b"%d" % code)
+
+    def _may_ask(self, connection: socket.socket) -> bool:
+        """Only what runs in this sandbox: another session of the same user has no judge here."""
+        data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        pid, user, _ = _PEER.unpack(data)
+        return bool(user == os.getuid() and self._is_inside(pid))
+
+    def _answer(self, connection: socket.socket, asked: dict[str, Any]) -> int:
+        if "receipt" in asked:
+            return self._receipt(asked["receipt"])
+        if "stopped" in asked:
+            self._on_stop()
+            return 0
+        argv, cwd = asked.get("argv"), asked.get("cwd")
+        if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
+            return _REFUSED
+        try:
+            place = self._place(cwd)
+            request = read_request(argv, cwd=place, root=self._root, readable=self._readable)
+        except HarnessError as error:
+            _tell(connection, error, as_json="--json" in argv)
+            return error.exit_code
+        return self._run(connection, request, place, asked.get("session"))
+
+    def _place(self, cwd: object) -> Path:
+        """Where the child stands: in the project."""
+        place = Path(os.path.realpath(str(cwd)))
+        return place if place.is_relative_to(self._root) and place.is_dir() else self._root
+
+    def _receipt(self, line: object) -> int:
+        """What a hook inside noted. Appended from outside: no session rewrites what it left."""
+        if not isinstance(line, dict) or not isinstance(line.get("session"), str):
+            return _REFUSED
+        sandbox = self._announcement.sandbox.value
+        append_receipt(str(self._receipts), {**line, "sandbox": sandbox})
+        return 0
+
+    def _run(self, connection: socket.socket, request: Request, cwd: Path, session: object) -> int:
+        environment = dict(self._environment)
+        if isinstance(session, str) and _SESSION_ID.match(session):
+            environment[SESSION] = session
+        with self._lock:
+            if self._closing or len(self._children) >= _MOST:
+                return _REFUSED
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-I", "-m", "harness", *request.words],
+                cwd=cwd,
+                env=environment,
+                stdin=subprocess.PIPE if request.stdin else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(self._announcement.descriptor,),
+                start_new_session=True,
+            )
+            self._children.add(child)
+        try:
+            return _led(connection, child)
+        finally:
+            with self._lock:
+                self._children.discard(child)
+
+
+def _led(connection: socket.socket, child: subprocess.Popen[bytes]) -> int:
+    """Copy both ways until the child has ended; returns its exit code."""
+    sending = threading.Lock()
+    outputs = [
+        threading.Thread(target=_copy_out, args=(connection, sending, kind, stream), daemon=True)
+        for kind, stream in ((client.STDOUT, child.stdout), (client.STDERR, child.stderr))
+    ]
+    for thread in (*outputs, threading.Thread(target=_copy_in, args=(connection, child))):
+        thread.daemon = True
+        thread.start()
+    code = child.wait()
+    for thread in outputs:
+        # A process that the child left behind may hold the pipe open.
+        thread.join(timeout=2)
+    with sending:
+        return code if code >= 0 else 128 - code
+
+
+def _copy_out(
+    connection: socket.socket, sending: threading.Lock, kind: bytes, stream: IO[bytes]
+) -> None:
+    with stream:
+        gone = False
+        while block := os.read(stream.fileno(), client.BLOCK):
+            if not gone:
+                try:
+                    with sending:
+                        client.send(connection, kind, block)
+                except OSError:
+                    gone = True  # read on, so that the child can end as it likes
+
+
+def _copy_in(connection: socket.socket, child: subprocess.Popen[bytes]) -> None:
+    """What comes from inside while the child runs; who asked is gone when nothing more does."""
+    for kind, data in _frames(connection):
+        if kind == client.INTERRUPT:
+            _interrupt(child)
+        elif kind == client.STDIN and child.stdin is not None:
+            with contextlib.suppress(OSError, ValueError):
+                if data:
+                    child.stdin.write(data)
+                    child.stdin.flush()
+                else:
+                    child.stdin.close()
+    _interrupt(child)
+
+
+def _frames(connection: socket.socket) -> Iterator[tuple[bytes, bytes]]:
+    with contextlib.suppress(OSError, client.BrokenFrame):
+        while frame := client.receive(connection):
+            yield frame
+
+
+def _interrupt(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(signal.SIGINT)
+
+
+def _tell(connection: socket.socket, error: HarnessError, *, as_json: bool) -> None:
+    """As the command itself would."""
+    if as_json:
+        document = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+        client.send(connection, client.STDOUT, pretty_json(document).encode("utf-8"))
+    else:
+        text = f"harness: {error.message}\n  {error.hint}\n"
+        client.send(connection, client.STDERR, text.encode("utf-8"))

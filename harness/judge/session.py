@@ -1,0 +1,185 @@
+"""`harness claude`: the interactive Claude Code CLI in a sandbox, its judge outside."""
+
+import contextlib
+import os
+import secrets
+import shlex
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from harness.domain.sandbox import Confinement, Sandbox
+from harness.files import atomic_write
+from harness.judge import client, own_file
+from harness.judge.confinement import session_confinement
+from harness.judge.identity import (
+    CALLER,
+    DESCRIPTOR,
+    ISOLATED,
+    announce,
+    forget_the_dead,
+)
+from harness.judge.server import CONFIG, JudgeServer
+from harness.judge.terminal import LedProgram
+from harness.ledger.project import Project
+from harness.process import Mark
+from harness.sandbox.behind_front import program
+from harness.settings import state_home
+
+SANDBOX = "HARNESS_JUDGE_SANDBOX"
+"""The kind of sandbox, for what is told to the session."""
+CLIENT = "HARNESS_CLIENT"
+"""The `harness` of the inside, for hooks."""
+SESSION_MARK = "HARNESS_JUDGE_SESSION"
+_PREFIX = "harness-judge-"
+_PLACE = "/tmp"
+"""Not TMPDIR: a socket's path has a hundred characters at most."""
+_HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeFolder:
+    """What one session has outside the project, for itself alone: removed when it ends."""
+
+    path: Path
+
+    @property
+    def socket(self) -> Path:
+        return self.path / "judge"
+
+    @property
+    def programs(self) -> Path:
+        """First on PATH inside: `harness` is the client."""
+        return self.path / "bin"
+
+    @property
+    def home(self) -> Path:
+        """HOME inside: links to what is in the person's, and the CLI's own file beside them."""
+        return self.path / "home"
+
+    @property
+    def temporary(self) -> Path:
+        return self.path / "tmp"
+
+    @classmethod
+    def make(cls, home: Path) -> "JudgeFolder":
+        folder = cls(path=Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_PLACE)))
+        for path in (folder.programs, folder.home, folder.temporary):
+            path.mkdir(mode=0o700)
+        words = shlex.join([*program("front.py")[:3], str(_HERE / "client.py")])
+        script = f'#!/bin/sh\nexec {words} "$@"\n'
+        atomic_write(folder.programs / "harness", script, durable=False, mode=0o700)
+        for path in home.iterdir() if home.is_dir() else ():
+            if not path.name.startswith(own_file.NAME):
+                (folder.home / path.name).symlink_to(path)
+        return folder
+
+
+def run_claude(
+    project: Project,
+    sandbox: Sandbox,
+    cli: Path,
+    arguments: Sequence[str],
+    inherited: Mapping[str, str],
+) -> int:
+    """Lead one interactive session; returns the CLI's exit code."""
+    home, state = Path(inherited.get("HOME") or Path.home()), project.layout.state
+    for dead in forget_the_dead(state):
+        _clear(home, str(dead.get("folder", "")))
+    folder = JudgeFolder.make(home)
+    try:
+        own_file.copied_in(home, folder.path, folder.home)
+        return _lead(project, sandbox, cli, arguments, inherited, home, folder)
+    finally:
+        _clear(home, str(folder.path))
+
+
+def _lead(
+    project: Project,
+    sandbox: Sandbox,
+    cli: Path,
+    arguments: Sequence[str],
+    inherited: Mapping[str, str],
+    home: Path,
+    folder: JudgeFolder,
+) -> int:
+    layout = project.layout
+    named = inherited.get(CONFIG)
+    config = Path(named) if named else home / ".claude"
+    config.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not named and not (folder.home / config.name).exists():
+        (folder.home / config.name).symlink_to(config)
+    confined: Confinement = session_confinement(
+        project,
+        project.ledger.plan(),
+        home=home,
+        states=state_home(inherited),
+        config=config,
+        program=cli,
+        folder=folder.path,
+        private=(folder.home, folder.temporary),
+    )
+    words = [*program("front.py")[:3], str(_HERE / "own_terminal.py"), str(cli), *arguments]
+    mark = secrets.token_hex(8)
+    led = LedProgram(
+        sandbox.command(words, confined),
+        _environment(inherited, folder, sandbox, mark),
+        layout.root,
+    )
+    announcement = announce(
+        layout.state, kind=ISOLATED, sandbox=sandbox.kind, more={"folder": str(folder.path)}
+    )
+    server = JudgeServer(
+        project.settings,
+        layout.project("receipts"),
+        folder.socket,
+        announcement,
+        inherited,
+        is_inside=lambda pid: led.process is not None and _is_below(pid, led.process.pid),
+        on_stop=led.stop,
+    )
+    try:
+        return led.run()
+    finally:
+        Mark(variable=SESSION_MARK, value=mark).kill_all()
+        server.close()
+        announcement.withdraw()
+
+
+def _environment(
+    inherited: Mapping[str, str], folder: JudgeFolder, sandbox: Sandbox, mark: str
+) -> dict[str, str]:
+    """The person's own, for the CLI alone: its credentials and settings are passed on unread."""
+    environment = {name: inherited[name] for name in inherited if name not in (CALLER, DESCRIPTOR)}
+    return {
+        "DISABLE_AUTOUPDATER": "1",  # HOME is read-only
+        **environment,
+        "PATH": os.pathsep.join([str(folder.programs), environment.get("PATH", os.defpath)]),
+        "HOME": str(folder.home),
+        "TMPDIR": str(folder.temporary),
+        "CLAUDE_CODE_TMPDIR": str(folder.temporary),
+        client.SOCKET: str(folder.socket),
+        SANDBOX: sandbox.kind.value,
+        CLIENT: str(folder.programs / "harness"),
+        SESSION_MARK: mark,
+    }
+
+
+def _is_below(pid: int, above: int) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return any(process.pid == above for process in psutil.Process(pid).parents())
+    return False
+
+
+def _clear(home: Path, folder: str) -> None:
+    """Put the CLI's own file back and remove the folder, also that of a session that was killed."""
+    path = Path(folder)
+    if path.parent != Path(_PLACE) or not path.name.startswith(_PREFIX) or path.is_symlink():
+        return
+    if path.is_dir() and path.stat().st_uid == os.getuid():
+        own_file.put_back(home, path, path / "home")
+        shutil.rmtree(path, ignore_errors=True)
