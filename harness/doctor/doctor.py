@@ -26,7 +26,13 @@ from harness.doctor.hook_files import (
     snapshot_fresh,
     snapshot_sound,
 )
-from harness.doctor.information import agent_files, hooks_installed, mcp_server, sandbox
+from harness.doctor.information import (
+    agent_files,
+    hooks_installed,
+    isolated_session,
+    mcp_server,
+    sandbox,
+)
 from harness.doctor.live_cli import cli_denies
 from harness.doctor.report import DoctorCheck, Report, broken
 from harness.doctor.settings_checks import (
@@ -76,6 +82,7 @@ OF_THE_REST: tuple[CheckFunction, ...] = (
     agent_files,
     mcp_server,
     sandbox,
+    isolated_session,
 )
 WITH_THE_CLI: tuple[CheckFunction, ...] = (cli_denies,)
 

@@ -68,6 +68,23 @@ def sandbox(_subject: DoctorSubject) -> DoctorCheck:
 
 
 @doctor_check
+def isolated_session(_subject: DoctorSubject) -> DoctorCheck:
+    """How to get a session that cannot reach the judge."""
+    works = next(kind for kind, reason in available().items() if reason is None)
+    if works is SandboxKind.NONE:
+        return note(
+            "No session can be isolated from the judge here, so scores say"
+            " `recomputed, session not isolated`.",
+            "Install bubblewrap; then start Claude with `harness claude`.",
+        )
+    return note(
+        "A plain `claude` session is not isolated from the judge, so its scores say"
+        f" `recomputed, session not isolated`; `harness claude` isolates it ({works.value}).",
+        "Start Claude with `harness claude`.",
+    )
+
+
+@doctor_check
 def agent_files(subject: DoctorSubject) -> DoctorCheck:
     """Whether Claude Code reads the project's agents as written."""
     try:

@@ -42,16 +42,24 @@ def sound(project: HookProject) -> HookProject:
     return project
 
 
+NOT_ISOLATED = (
+    "harness: this session is not isolated from the judge, so scores say `recomputed, session not"
+    " isolated`. A person gets the better mode by starting Claude with `harness claude`.\n"
+)
+
+
 @pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact", "fork"])
-def test_the_briefing_is_all_that_a_sound_session_hears(sound: HookProject, source: str):
+def test_the_mode_and_the_briefing_are_all_that_a_sound_session_hears(
+    sound: HookProject, source: str
+):
     sound.write(BRIEFING, "# Briefing\n\nexp-0002 is open: größer.\n")
-    assert start(sound, source) == "# Briefing\n\nexp-0002 is open: größer.\n"
+    assert start(sound, source) == NOT_ISOLATED + "# Briefing\n\nexp-0002 is open: größer.\n"
     (line,) = sound.receipts()
     assert (line["event"], line["source"], line["dead"]) == ("SessionStart", source, [])
 
 
-def test_without_a_briefing_nothing_is_said(sound: HookProject):
-    assert start(sound) == ""
+def test_without_a_briefing_only_the_mode_is_said(sound: HookProject):
+    assert start(sound) == NOT_ISOLATED
 
 
 def test_the_snapshot_says_where_the_briefing_is(sound: HookProject):
@@ -60,7 +68,7 @@ def test_the_snapshot_says_where_the_briefing_is(sound: HookProject):
     )
     sound.write("memory/BRIEFING.md", "here\n")
     sound.write(BRIEFING, "not here\n")
-    assert start(sound) == "here\n"
+    assert start(sound) == NOT_ISOLATED + "here\n"
 
 
 def test_at_most_8000_characters(sound: HookProject):

@@ -9,6 +9,7 @@ from harness.guard.policy.decide import role_of
 
 from .control_digests import control_digests
 from .hook_scene import HookAnswer
+from .judge_socket import CLIENT, SANDBOX
 from .self_check import dead_guards
 from .session_receipts import note, said
 
@@ -27,8 +28,8 @@ CUT = "\n[shortened; the whole briefing is {path}]\n"
 
 
 def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
-    """Plain text for the model: what leaves a guard dead, then the briefing; after a compaction
-    too."""
+    """Plain text for the model: what leaves a guard dead, whether the session is isolated, then the
+    briefing; after a compaction too."""
     home = scene.home
     if home is None:
         return HookAnswer()
@@ -44,7 +45,22 @@ def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     )
     _offer_command(home, scene)
     warning = "".join(f"harness: {line}\n" for line in dead)[: LONGEST // 2]
-    return HookAnswer(output=warning + _briefing(home, LONGEST - len(warning)))
+    said = f"{warning}harness: {_mode(scene)}\n"
+    return HookAnswer(output=said + _briefing(home, LONGEST - len(said)))
+
+
+def _mode(scene: HookScene) -> str:
+    """Whether the judge is out of this session's reach; `harness doctor` says it too."""
+    sandbox = scene.environment.get(SANDBOX)
+    if sandbox:
+        return (
+            f"this session runs in a sandbox ({sandbox}), the judge outside it. `harness` and the"
+            " harness tools are requests to it; options that lower isolation are a person's."
+        )
+    return (
+        "this session is not isolated from the judge, so scores say `recomputed, session not"
+        " isolated`. A person gets the better mode by starting Claude with `harness claude`."
+    )
 
 
 def session_ended(call: dict[str, Any], scene: HookScene) -> HookAnswer:
@@ -90,7 +106,8 @@ def _briefing(home: HookedProject, longest: int) -> str:
 def _offer_command(home: HookedProject, scene: HookScene) -> None:
     """Let the session's Bash calls find `harness` by its name, also where its environment is not
     active."""
-    file, command = scene.environment.get("CLAUDE_ENV_FILE"), home.snapshot.get("command")
+    file = scene.environment.get("CLAUDE_ENV_FILE")
+    command = scene.environment.get(CLIENT) or home.snapshot.get("command")
     if not file or not isinstance(command, str) or not os.path.isfile(command):
         return
     folder = os.path.dirname(command).replace("'", "'\\''")

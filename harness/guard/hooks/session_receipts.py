@@ -8,6 +8,8 @@ import time
 from harness.guard.policy.json_text import loads
 from harness.guard.policy.receipt import append_receipt, file_name, receipt
 
+from .judge_socket import hand_over, is_inside
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +50,12 @@ def note(
 ) -> None:
     """Append one receipt to the project's file of this session. Raises OSError."""
     line = receipt(call, what, time=stamp(now), session=session_of(call), role=role, event=event)
-    append_receipt(project.receipts, {**line, **more})
+    line = {**line, **more}
+    if not is_inside():
+        append_receipt(project.receipts, line)
+    elif project.root == os.path.realpath(os.environ.get("CLAUDE_PROJECT_DIR", "")):
+        hand_over(line)
+    # Inside, another project is read-only: nothing can be done to it that its audit must know.
 
 
 def lines_back(project: HookedProject, session: str) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,5 @@
-"""The start of the MCP server in interactive use: the `harness` that wrote the policy, with its
-`mcp` verb."""
+"""The start of the MCP server in interactive use: the `harness` that wrote the policy, or in the
+sandbox of `harness claude` the way to the judge outside, with its `mcp` verb."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 
 from .hook_scene import HookScene
+from .judge_socket import CLIENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def server(program: str, environment: Mapping[str, str]) -> tuple[str, str]:
         return "no project is here, so there are no tools to offer. `harness init` sets one up.", ""
     if home.trouble:
         return f"{home.trouble[1]} {home.trouble[2]}", ""
-    command = home.snapshot.get("command")
+    command = environment.get(CLIENT) or home.snapshot.get("command")
     if not isinstance(command, str) or not os.access(command, os.X_OK):
         hint = (
             f"A person runs `harness render --project {home.root}`, or installs the harness again."
