@@ -22,6 +22,7 @@ PROOFS = (
     "tests/install/test_upgrade.py",
     "tests/interactive/",
     "tests/invariants/",
+    "tests/judge/test_inside.py",
     "tests/model_gateway/test_gateway_cli.py",
     "tests/rendering/test_wheel.py",
     "tests/scenarios/",
@@ -37,6 +38,7 @@ IN_CI = (
     "tests/interactive/test_audit_names.py",
     "tests/interactive/test_guards_hold.py",
     "tests/invariants/test_out_of_reach.py",
+    "tests/judge/test_inside.py",
     "tests/scenarios/test_one_loop.py",
 )
 """The proofs that `.ci/run` runs too: one of each kind."""

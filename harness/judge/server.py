@@ -13,20 +13,19 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from harness.domain.commands import for_ourselves
 from harness.errors import HarnessError
 from harness.files import pretty_json
 from harness.guard.policy.receipt import append_receipt
 from harness.judge import client
 from harness.judge.identity import Announcement
 from harness.judge.requests import Request, read_request
+from harness.process import harness_command, judge_environment
 from harness.settings import Settings
 
 SESSION = client.SESSION
@@ -58,7 +57,7 @@ class JudgeServer:
         self._readable = tuple(Path(os.path.realpath(item)) for item in settings.readable)
         self._announcement, self._is_inside, self._on_stop = announcement, is_inside, on_stop
         self._environment = {
-            **for_ourselves(inherited),
+            **judge_environment(inherited),
             **announcement.environment,
             **{name: inherited[name] for name in (CONFIG,) if name in inherited},
             # An agent asked: no child of ours is a person.
@@ -157,7 +156,7 @@ class JudgeServer:
             if self._closing or len(self._children) >= _MOST:
                 return _REFUSED
             child = subprocess.Popen(
-                [sys.executable, "-P", "-I", "-m", "harness", *request.words],
+                harness_command(*request.words),
                 cwd=cwd,
                 env=environment,
                 stdin=subprocess.PIPE if request.stdin else subprocess.DEVNULL,

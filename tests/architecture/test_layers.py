@@ -18,7 +18,7 @@ LEFT_OUT = [tuple(entry.split(" -> ")) for entry in ORDER["ignore_imports"]]
 """(importer, imported) as patterns: imports within one layer that are allowed."""
 RANK["__main__"] = len(LAYERS) + 1
 MAY_USE_VENDORED = {
-    "harness.guard.policy": {"guard", "rendering", "driver", "audit", "doctor"},
+    "harness.guard.policy": {"guard", "rendering", "driver", "audit", "doctor", "judge"},
     "harness.guard.hooks": {"guard", "rendering", "doctor", "install"},
 }
 ONLY_IN: dict[str, set[str]] = {

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,9 +69,15 @@ class Terminal:
 
 
 @contextmanager
-def interactive(project: Path, home: Path, gateway: OpenGateway, *words: str) -> Iterator[Terminal]:
-    """`claude` in `project`, as for a person who has answered the first-run screens and trusts the
-    folder."""
+def interactive(
+    project: Path,
+    home: Path,
+    gateway: OpenGateway,
+    *words: str,
+    program: Sequence[str] = (),
+) -> Iterator[Terminal]:
+    """`claude` in `project`, or another `program` that starts it, as for a person who has answered
+    the first-run screens and trusts the folder."""
     sockets = tempfile.mkdtemp(
         prefix="hx-", dir="/tmp"
     )  # a socket's path has a hundred characters at most
@@ -86,7 +92,7 @@ def interactive(project: Path, home: Path, gateway: OpenGateway, *words: str) ->
     terminal = Terminal(f"harness-{uuid.uuid4().hex[:12]}", environment)
     start = ("new-session", "-d", "-s", "main", "-x", "110", "-y", "60", "-c", str(project))
     try:
-        started = terminal._tmux(*start, str(cli()), *words)
+        started = terminal._tmux(*start, *(program or (str(cli()),)), *words)
         assert started.returncode == 0, started.stderr
         terminal.wait_for("Claude Code v", f"\n{PROMPT}")
         yield terminal

@@ -1,0 +1,102 @@
+"""What may be asked from inside the sandbox, and what is no request at all."""
+
+import os
+from pathlib import Path
+
+import click
+import pytest
+
+from harness.cli.main import harness
+from harness.contract.roles import HUMAN_VERBS
+from harness.errors import HarnessError
+from harness.judge.requests import REQUESTS, read_request
+
+NEVER = (
+    *("init", "render", "gc", "run", "continue", "demo", "cheats run", "cheats render", "doctor"),
+    *("claude", "import run.log", "ledger import", "ledger export", "ledger rebuild"),
+    *("priors check", "posttrain write-spec exp-0001 /tmp/x", "posttrain export a b"),
+    *("posttrain model add", "posttrain observe m --outcome good", "audit --accept"),
+    *("plan approve", "gate approve exp-0001 --reason x", "gate reject exp-0001 --reason x"),
+    *("nonsense", "train exp-0001 --sandbox none", "train exp-0001 --sandbox=bwrap"),
+    *("train --sandbox auto exp-0001", "train exp-0001 --session other", "mcp --sandbox none"),
+    *("evaluate exp-0001 --sandbox landlock", "watch --split", "handoff --file plan.md"),
+    *("status --project /", "status --project ..", "audit --transcripts ."),
+    *("claims audit ../secret.md", "claims audit link.md", "plan check ../secret.md"),
+    *("watch ../secret.md", "watch /etc/passwd", "posttrain spec --dataset ../secret.md"),
+    *("train exp-0001 --interpreter /bin/sh", "--json plan approve"),
+)
+FINE = {
+    "train exp-0001": "train --project ROOT -- exp-0001",
+    "train exp-0001 --resume --json -- python t.py --sandbox none": (
+        "train --resume --json --project ROOT -- exp-0001 python t.py --sandbox none"
+    ),
+    "evaluate exp-0001 --split held-out": "evaluate --split=held-out --project ROOT -- exp-0001",
+    "gate check exp-0001": "gate check --project ROOT -- exp-0001",
+    "experiment new --hypothesis --sandbox": "experiment new --hypothesis=--sandbox --project ROOT",
+    "experiment compare exp-0001 exp-0002": (
+        "experiment compare --project ROOT -- exp-0001 exp-0002"
+    ),
+    "status --project . --json": "status --json --project ROOT",
+    "watch exp-0001 --once": "watch --once --project ROOT -- exp-0001",
+    "watch logs/run.log": "watch --project ROOT -- logs/run.log",
+    "claims audit notes.md": "claims audit --project ROOT -- notes.md",
+    "plan check": "plan check --project ROOT",
+    "handoff -": "handoff --project ROOT -- -",
+    "mcp --project .": "mcp --project ROOT",
+    "train --help": "train --help --project ROOT",
+    "--version": "--version",
+    "": "--help",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    (tmp_path / "secret.md").write_text("0.97", "utf-8")
+    (root / "link.md").symlink_to("../secret.md")
+    return root
+
+
+@pytest.mark.parametrize("line", NEVER)
+def test_what_is_no_request(root: Path, line: str) -> None:
+    with pytest.raises(HarnessError) as refused:
+        read_request(line.split(), cwd=root, root=root)
+    assert refused.value.exit_code == 2
+    assert refused.value.code in ("human_verb", "not_a_request")
+    assert "outside `harness claude`" in refused.value.hint or "project" in refused.value.message
+
+
+@pytest.mark.parametrize("line", FINE)
+def test_what_may_be_asked_is_put_together_anew(root: Path, line: str) -> None:
+    words = read_request(line.split(), cwd=root, root=root).words
+    assert " ".join(words).replace(str(root), "ROOT") == FINE[line]
+
+
+def test_no_request_is_a_persons(root: Path) -> None:
+    for verb in HUMAN_VERBS:
+        with pytest.raises(HarnessError):
+            read_request([*verb], cwd=root, root=root)
+        assert verb not in REQUESTS
+
+
+def test_what_may_be_asked_exists() -> None:
+    """Each row is a command, and each option of it is one of that command's."""
+    for verb, askable in REQUESTS.items():
+        command: click.Command | None = harness
+        for word in verb:
+            assert isinstance(command, click.Group)
+            command = command.get_command(click.Context(command), word)
+        assert command is not None, verb
+        known = {name for parameter in command.params for name in parameter.opts}
+        assert {*askable.flags, *askable.values, *askable.paths} <= known, verb
+
+
+def test_readable_folders_may_be_named(root: Path) -> None:
+    data = root.parent / "data"
+    data.mkdir()
+    words = ["posttrain", "spec", "--dataset", str(data / "rows.jsonl")]
+    with pytest.raises(HarnessError):
+        read_request(words, cwd=root, root=root)
+    asked = read_request(words, cwd=root, root=root, readable=[data]).words
+    assert f"--dataset={os.path.join('..', 'data', 'rows.jsonl')}" in asked
