@@ -149,7 +149,7 @@ EXPERIMENTS: tuple[Attack, ...] = (
             (scene.place.root / _CHECKPOINT).is_file()
             and not (scene.place.root / "data/made-run-01.bin").exists()
         ),
-        structural="checkpoint lineage",
+        structural="workspace",
     ),
     Attack(
         id="checkpoint-of-another",
