@@ -220,22 +220,24 @@ def judged(
     the last verdict."""
     _act(place, attack, sandbox, values, seen, Moment.OPENED)
     by = Caller(place=place, attack=attack, values=values, seen=seen)
+    # An agent may not lower the isolation, so it leaves that to the command.
+    within = [] if attack.shell else ["--sandbox", sandbox]
     words = [*(attack.shell.train_words if attack.shell else ()), "--json"]
     words += ["--", *attack.command] if attack.command else []
     with beside(lambda: _act(place, attack, sandbox, values, seen, Moment.DURING)):
         for _ in range(1 + attack.retries):
-            by.verb("train", experiment, "--sandbox", sandbox, *words)
+            by.verb("train", experiment, *within, *words)
     seen.codes += ending_codes(place, experiment)
     _act(place, attack, sandbox, values, seen, Moment.TRAINED)
-    by.verb("evaluate", experiment, "--sandbox", sandbox, "--json")
+    by.verb("evaluate", experiment, *within, "--json")
     _act(place, attack, sandbox, values, seen, Moment.EVALUATED)
     verdict = gate(place, experiment, GateName.VALIDATION, seen)
     if verdict is None or verdict.verdict is not Verdict.PASS:
         return verdict
     _act(place, attack, sandbox, values, seen, Moment.PASSED)
-    by.verb("evaluate", experiment, "--split", "held-out", "--sandbox", sandbox, "--json")
+    by.verb("evaluate", experiment, "--split", "held-out", *within, "--json")
     for number in range(1, attack.looks):
-        _look_again(by, sandbox, experiment, number)
+        _look_again(by, within, experiment, number)
     gate(place, experiment, GateName.HELD_OUT, seen)
     _act(place, attack, sandbox, values, seen, Moment.CLOSED)
     verdict = gate(place, experiment, GateName.HELD_OUT, seen)  # as it stands when a person decides
@@ -244,14 +246,14 @@ def judged(
     return verdict
 
 
-def _look_again(by: Caller, sandbox: str, experiment: str, number: int) -> None:
+def _look_again(by: Caller, within: Sequence[str], experiment: str, number: int) -> None:
     """A new look at held-out needs another program, its runs, their scores and a PASS."""
     train = by.place.root / "train.py"
     train.write_text(other_stream(train.read_text("utf-8"), number), "utf-8")
-    by.verb("train", experiment, "--sandbox", sandbox, "--json")
-    by.verb("evaluate", experiment, "--sandbox", sandbox, "--json")
+    by.verb("train", experiment, *within, "--json")
+    by.verb("evaluate", experiment, *within, "--json")
     gate(by.place, experiment, GateName.VALIDATION, by.seen)
-    by.verb("evaluate", experiment, "--split", "held-out", "--sandbox", sandbox, "--json")
+    by.verb("evaluate", experiment, "--split", "held-out", *within, "--json")
 
 
 def _decide(place: LabProject, experiment: str, verdict: RecordedVerdict, seen: Trail) -> None:

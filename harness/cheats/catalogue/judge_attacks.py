@@ -46,10 +46,13 @@ os.symlink(sysconfig.get_path("purelib"), lib / "site-packages")
 _OWN_VENV = """\
 import pathlib, shutil, sysconfig, venv
 
+import harness
+
 venv.create(".venv", symlinks=True)
 site = next(pathlib.Path(".venv").glob("lib/python*/site-packages"))
 packages = pathlib.Path(sysconfig.get_path("purelib"))
-for needed in packages.glob("numpy*"):  # training sees this folder alone
+# Training sees this folder alone.
+for needed in (pathlib.Path(harness.__file__).parent, *packages.glob("numpy*")):
     shutil.copytree(needed, site / needed.name, ignore=shutil.ignore_patterns("tests"))
 (site / "packages.pth").write_text(f"import site; site.addsitedir({str(packages)!r})\\n")
 """
