@@ -3,6 +3,7 @@ kept."""
 
 import json
 import os
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -28,6 +29,7 @@ from harness.domain.statuses import (
     Verdict,
 )
 from harness.driver.session import session_processes
+from harness.files import walk_files
 from harness.ledger.project import Project
 from harness.ledger.verify import verify
 from harness.model_gateway.wire import newest_text, tool_results
@@ -159,6 +161,23 @@ def test_an_agent_sees_nothing_of_our_environment(played: Played) -> None:
     assert "swordfish" not in seen
     assert "HOME=" in seen
     assert os.environ["HOME"] not in [line.removeprefix("HOME=") for line in seen.splitlines()]
+
+
+def test_the_key_of_a_session_is_written_down_for_its_start_alone(
+    project: Project, played: Played
+) -> None:
+    """Nothing else that is ours holds it: no ledger, log, receipt or page; nor what the loop told."""
+    layout = project.layout
+    starts = list(layout.sessions.glob("*/environment.sh"))
+    keys = {re.findall(r"ANTHROPIC_API_KEY=(\S+)", path.read_text("utf-8"))[0] for path in starts}
+    assert len(keys) == len(starts) == 4
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in starts)
+    inside = [session / "in" for session in layout.sessions.iterdir()]  # what its CLI wrote
+    for path in [*walk_files(layout.root), *walk_files(layout.state)]:
+        if path.is_file() and path not in starts and not set(path.parents) & set(inside):
+            data = path.read_bytes()
+            assert [key for key in keys if key.encode() in data] == [], path
+    assert [key for key in keys if key in played.told] == []
 
 
 @pytest.mark.parametrize("role", ["model-builder", "oracle"])
