@@ -28,6 +28,7 @@ PROOFS = (
     "tests/scenarios/",
     "tests/training/test_full_disk.py",
     "tests/training/test_resume_proof.py",
+    "tests/workflows/",
 )
 """Whole sessions of the real CLI, whole installations, training that is killed and resumed: minutes
 each. `make proofs` runs them beside one another; those marked slow in their own file kill at moments

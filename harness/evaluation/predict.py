@@ -250,13 +250,32 @@ def require_unchanged(copy: Path, expected: str) -> None:
 
 
 def _copy_folder(source: Path, target: Path) -> None:
+    """Copy files, and links among them as links. Raises UsageError for a link that leads out of the
+    folder: what it leads to is not what was recorded."""
+    for link in _copy_entries(source, target):
+        # Looked at in the copy, which nobody changes any more, and through all that it passes.
+        if not (link.exists() and link.resolve().is_relative_to(target.resolve())):
+            raise UsageError(
+                f"{link.name} in it is a link that leads out of it, or nowhere.",
+                hint="Link by relative paths within the checkpoint, or save regular files.",
+            )
+
+
+def _copy_entries(source: Path, target: Path) -> list[Path]:
+    """The links that were copied."""
+    links = []
     target.mkdir()
     with os.scandir(source) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
+            copy = target / entry.name
             if entry.is_symlink():
-                raise UsageError(f"{entry.name} in it is a link.", hint="Save regular files.")
-            copy = _copy_folder if entry.is_dir(follow_symlinks=False) else _copy_file
-            copy(Path(entry.path), target / entry.name)
+                copy.symlink_to(os.readlink(entry.path))
+                links.append(copy)
+            elif entry.is_dir(follow_symlinks=False):
+                links += _copy_entries(Path(entry.path), copy)
+            else:
+                _copy_file(Path(entry.path), copy)
+    return links
 
 
 def _copy_file(source: Path, target: Path) -> None:

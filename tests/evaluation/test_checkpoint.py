@@ -1,4 +1,5 @@
 import os
+import shutil
 
 import pytest
 
@@ -45,6 +46,49 @@ def test_links_to_the_vault_are_not_followed_even_with_the_right_hash(place):
     folder = place / "project" / "folder"
     folder.mkdir()
     (folder / "w.bin").symlink_to(labels)
+    assert refused(place, folder, hash_path(folder)) == "checkpoint_missing"
+
+
+def test_a_link_to_another_file_of_the_folder_is_a_part_of_it(place):
+    folder = place / "project" / "folder"
+    (folder / "steps").mkdir(parents=True)
+    (folder / "steps" / "1.pt").write_bytes(b"weights")
+    (folder / "latest.pt").symlink_to("steps/1.pt")
+    (folder / "best").symlink_to("steps")
+    expected = hash_path(folder)
+    copy = copy_checkpoint(folder, place / "copies", root=place / "project", expected=expected)
+    (folder / "steps" / "1.pt").write_bytes(b"exchanged")
+    assert (copy / "latest.pt").read_bytes() == (copy / "best/1.pt").read_bytes() == b"weights"
+    require_unchanged(copy, expected)
+    (folder / "steps" / "1.pt").write_bytes(b"weights")
+    (folder / "latest.pt").unlink()
+    (folder / "latest.pt").symlink_to("best/1.pt")
+    shutil.rmtree(copy)
+    assert refused(place, folder, expected) == "checkpoint_changed"
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        {"w.pt": "absent.pt"},
+        {"w.pt": "../other.pt"},
+        {"w.pt": "@PROJECT@/folder/a.pt"},
+        {"w.pt": "w.pt"},
+        {"w.pt": "v.pt", "v.pt": "../other.pt"},
+        # Each alone stays inside by its words; together they lead out.
+        {"deep/er/d": "../../a", "w.pt": "deep/er/d/../../other.pt"},
+    ],
+    ids=lambda links: " ".join(links.values()),
+)
+def test_a_link_that_leads_out_of_the_folder_is_refused(place, links):
+    folder = place / "project" / "folder"
+    (folder / "deep/er").mkdir(parents=True)
+    (folder / "a").mkdir()
+    for path in (folder / "a.pt", folder / "deep/other.pt", place / "project/other.pt"):
+        path.write_bytes(b"weights")
+    (place / "copies" / "other.pt").write_bytes(b"weights")
+    for name, target in links.items():
+        (folder / name).symlink_to(target.replace("@PROJECT@", str(place / "project")))
     assert refused(place, folder, hash_path(folder)) == "checkpoint_missing"
 
 
