@@ -159,8 +159,10 @@ def candidate(place: Place, label: str, data: str, seed: int, steps: int) -> Can
     name = place.harness("spec", *words, *numbers, "--minutes", "10", "--tokens", "200000")[
         "experiment"
     ]
-    ran = place.harness("run", name, "--sandbox", given.sandbox)
-    found = place.harness("evaluate", ran["model"], "--sandbox", given.sandbox, codes=(0, 1))
+    ran = place.harness("run", name, "--sandbox", given.sandbox, "--reason", "a bench")
+    found = place.harness(
+        "evaluate", ran["model"], "--sandbox", given.sandbox, "--reason", "a bench", codes=(0, 1)
+    )
     if found["interval"] is None:
         raise SystemExit(f"{label} was not measured: {found['reason']}")
     (run,) = place.harness("lineage", name)["runs"]

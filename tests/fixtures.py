@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.clock import ManualClock
+from harness.domain.grade import PERSON
 from harness.ledger.project import Project, open_project
 from tests.blobs import make_root, own_environment
 from tests.world import World
@@ -32,5 +33,5 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def project(root: Path, environment: dict[str, str]) -> Iterator[Project]:
-    with open_project(root, environment, clock=ManualClock()) as opened:
+    with open_project(root, environment, clock=ManualClock(), caller=PERSON) as opened:
         yield opened

@@ -221,7 +221,7 @@ def judged(
     _act(place, attack, sandbox, values, seen, Moment.OPENED)
     by = Caller(place=place, attack=attack, values=values, seen=seen)
     # An agent may not lower the isolation, so it leaves that to the command.
-    within = [] if attack.shell else ["--sandbox", sandbox]
+    within = [] if attack.shell else ["--sandbox", sandbox, "--reason", "The lab compares them."]
     words = [*(attack.shell.train_words if attack.shell else ()), "--json"]
     words += ["--", *attack.command] if attack.command else []
     with beside(lambda: _act(place, attack, sandbox, values, seen, Moment.DURING)):

@@ -2,9 +2,12 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from harness.audit.open_sessions import see_sessions
 from harness.cli.output import environment
+from harness.cli.person import caller_of
 from harness.errors import HarnessError
 from harness.ledger.project import Project, open_project
 from harness.rendering.derived import write_derived
@@ -17,17 +20,27 @@ def changing(
     """The project that contains `start`, open for writing; arguments and errors as `open_project`.
 
     A clone whose facts are not imported yet refuses commands that record facts
-    (facts_not_imported); `deriving` says that this command records none.
+    (facts_not_imported); `deriving` says that this command records none. The others record which
+    plain sessions worked here, before and after: the command may have opened the experiment.
     """
-    with open_project(start, environment(), restore=restore, new_config=new_config) as project:
-        if not (restore or deriving):
+    with open_project(start, environment(), restore=restore, new_config=new_config) as opened:
+        project = replace(opened, caller=caller_of(environment(), opened.settings.state))
+        records = not (restore or deriving)
+        if records:
             project.ledger.require_imported()
+            see_sessions(project, environment())
         try:
             yield project
         except BaseException:
             # A failed or interrupted command may have recorded facts: the pages must show them,
             # and a second error while writing them must not hide the first.
             with contextlib.suppress(HarnessError, OSError):
-                write_derived(project)
+                _closed(project, records=records)
             raise
-        write_derived(project)
+        _closed(project, records=records)
+
+
+def _closed(project: Project, *, records: bool) -> None:
+    if records:
+        see_sessions(project, environment())
+    write_derived(project)

@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from harness.cli.output import emit, environment, json_option, print_event, sandbox_option
+from harness.cli.person import agent_marks
 from harness.demo.run import free_directory, run_demo
+from harness.domain.grade import OPEN, PERSON
 
 
 @click.command("demo")
@@ -25,7 +27,12 @@ def command(directory: Path | None, seed: int | None, sandbox: str, as_json: boo
     """
     target = directory or free_directory(Path("demo-project"))
     summary: dict[str, Any] = run_demo(
-        target, sandbox=sandbox, seed=seed, environment=environment(), on_progress=print_event
+        target,
+        sandbox=sandbox,
+        seed=seed,
+        environment=environment(),
+        caller=OPEN if agent_marks(environment()) else PERSON,
+        on_progress=print_event,
     )
     emit(summary, summary["text"], as_json=as_json)
     sys.exit(0 if summary["target_hit"] else 1)

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import emit, json_option, project_option, sandbox_for, sandbox_option
+from harness.cli.isolation import isolation, isolation_options
+from harness.cli.output import emit, json_option, project_option
 from harness.domain.statuses import Split
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import require_validation_passed
@@ -18,10 +19,12 @@ from harness.views.tables import score_text
 @click.command("evaluate")
 @click.argument("experiment")
 @click.option("--split", type=click.Choice(["validation", "held-out"]), default="validation")
-@sandbox_option
+@isolation_options
 @project_option
 @json_option
-def command(experiment: str, split: str, sandbox: str, project: Path, as_json: bool) -> None:
+def command(
+    experiment: str, split: str, sandbox: str, reason: str, project: Path, as_json: bool
+) -> None:
     """Recompute the score of EXPERIMENT from its checkpoints, one evaluation per seed.
 
     A held-out evaluation counts against the plan's query budget. Exit 1 when a checkpoint could not
@@ -29,8 +32,9 @@ def command(experiment: str, split: str, sandbox: str, project: Path, as_json: b
     """
     with changing(project) as opened:
         chosen = Split(split.replace("-", "_"))
+        used = isolation(opened, sandbox, reason, verb="evaluate", experiment=experiment)
         evaluations = evaluate_experiment(
-            opened, experiment, chosen, sandbox_for(sandbox), admit=require_validation_passed
+            opened, experiment, chosen, used, admit=require_validation_passed
         )
         total = split_score(opened, opened.ledger.experiment(experiment), chosen)
     results: list[dict[str, Any]] = [

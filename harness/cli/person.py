@@ -1,20 +1,41 @@
-"""Commands for people only: refused below an agent and without a terminal.
+"""Who runs a command: a person, or an agent, and in what kind of session.
 
-No agent approves its own work.
+Commands for people only are refused below an agent and without a terminal. No agent approves its
+own work.
 """
 
 import getpass
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from harness.audit.open_sessions import SESSION
+from harness.domain.grade import OPEN, PERSON, Caller, CallerKind
 from harness.errors import RefusedError
+from harness.judge.identity import CALLER, verify
 from harness.process import claude_above
 
-SESSION = "CLAUDE_CODE_SESSION_ID"
-"""Claude Code sets it for every process that a session starts."""
 AGENT = "agent"
 HUMAN = "human"
 _AGENT_MARKS = ("CLAUDECODE", SESSION, "HARNESS_RUN_TOKEN")
+
+
+def caller_of(environment: Mapping[str, str], state: Path) -> Caller:
+    """Where this command came from, decided once; also the kind of the session that it runs in.
+
+    What the judge of a sandboxed session, the loop or the tool server hands its children proves
+    itself (`judge.identity`). Else marks of an agent make it open; without any it is a person's. A
+    process that cleared its environment and left its parents looks like a person here; that a
+    plain session was there is then told by its traces (`audit.open_sessions`).
+    """
+    announced = verify(environment, state)
+    if announced is not None:
+        return Caller(CallerKind(announced.kind), announced.sandbox)
+    if agent_marks(environment):
+        return OPEN
+    said = environment.get(CALLER)
+    # What is said and not proven lowers only: whoever vouched for it is gone, or nobody did.
+    return Caller.read(said.partition(":")[0]) if said else PERSON
 
 
 def stdin_is_terminal() -> bool:
@@ -35,7 +56,7 @@ def require_person(
     is not a terminal (no_terminal). This only reports the rule early: an agent in the sandbox
     cannot write the ledger at all.
     """
-    marks = agent_marks(environment)
+    marks = agent_marks(environment) or [name for name in (CALLER,) if environment.get(name)]
     if marks:
         raise RefusedError(
             f"`harness {verb}` must be run by a person: an agent started this ({marks[0]}).",

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
+from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import (
     CommandGroup,
     emit,
@@ -16,7 +17,6 @@ from harness.cli.output import (
     print_event,
     project_option,
     sandbox_for,
-    sandbox_option,
 )
 from harness.cli.person import caller, require_person
 from harness.cli.promotion import PROFILE, VERBS
@@ -116,17 +116,20 @@ def spec_command(
     is_flag=True,
     help="Resume the newest interrupted run from its last checkpoint.",
 )
-@sandbox_option
+@isolation_options
 @project_option
 @json_option
-def run_command(experiment: str, resume: bool, sandbox: str, project: Path, as_json: bool) -> None:
+def run_command(
+    experiment: str, resume: bool, sandbox: str, reason: str, project: Path, as_json: bool
+) -> None:
     """Run EXPERIMENT's trainer, supervised and sandboxed, and check its result; exit 1 if rejected.
 
     --resume continues the newest run as a further attempt, if trainer, dataset, base model, sandbox
     and the run's files are unchanged. Both budgets count all attempts.
     """
     with changing(project) as opened:
-        report = TrainingProgram(opened, sandbox=sandbox_for(sandbox)).execute(
+        used = isolation(opened, sandbox, reason, verb="posttrain run", experiment=experiment)
+        report = TrainingProgram(opened, sandbox=used).execute(
             experiment, resume=resume, on_event=(lambda event: None) if as_json else print_event
         )
     _report(report, as_json=as_json)
@@ -210,18 +213,25 @@ def lineage_command(name: str, project: Path, as_json: bool) -> None:
     default=EvaluationMode.REDUCED_PROMPT.value,
 )
 @click.option("--against", default=None, help="The baseline model; default: the base model.")
-@sandbox_option
+@isolation_options
 @project_option
 @json_option
 def evaluate_command(
-    model: str, mode: str, against: str | None, sandbox: str, project: Path, as_json: bool
+    model: str,
+    mode: str,
+    against: str | None,
+    sandbox: str,
+    reason: str,
+    project: Path,
+    as_json: bool,
 ) -> None:
     """Score MODEL and a baseline on the same held-out rows; exit 0 only for PASS.
 
     A FAIL revokes the model's promotions.
     """
     with changing(project) as opened:
-        program = TrainingProgram(opened, sandbox=sandbox_for(sandbox))
+        used = isolation(opened, sandbox, reason, verb="posttrain evaluate")
+        program = TrainingProgram(opened, sandbox=used)
         evaluation = program.attach_evaluation(model, EvaluationMode(mode), against=against)
     names = (
         "id",

@@ -6,14 +6,13 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
+from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import (
     emit,
     environment,
     json_option,
     print_event,
     project_option,
-    sandbox_for,
-    sandbox_option,
 )
 from harness.cli.tmux_pane import watched_beside
 from harness.driver.loop_runner import open_gateway, run_loop
@@ -36,7 +35,7 @@ RECORD = click.option(
 @click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
 @SCENARIO
 @RECORD
-@sandbox_option
+@isolation_options
 @project_option
 @json_option
 def command(
@@ -44,24 +43,30 @@ def command(
     scenario: Path | None,
     record: Path | None,
     sandbox: str,
+    reason: str,
     project: Path,
     as_json: bool,
 ) -> None:
     """Run experiments on the approved PLAN until its target, budget or patience is reached."""
-    _loop(project, plan, scenario, record, sandbox, as_json)
+    _loop(project, plan, scenario, record, sandbox, reason, as_json)
 
 
 @click.command("continue")
 @SCENARIO
 @RECORD
-@sandbox_option
+@isolation_options
 @project_option
 @json_option
 def continue_command(
-    scenario: Path | None, record: Path | None, sandbox: str, project: Path, as_json: bool
+    scenario: Path | None,
+    record: Path | None,
+    sandbox: str,
+    reason: str,
+    project: Path,
+    as_json: bool,
 ) -> None:
     """Resume an interrupted loop: close lost runs, end leftover processes, then run on."""
-    _loop(project, None, scenario, record, sandbox, as_json)
+    _loop(project, None, scenario, record, sandbox, reason, as_json)
 
 
 def _loop(
@@ -70,12 +75,14 @@ def _loop(
     scenario: Path | None,
     record: Path | None,
     sandbox: str,
+    reason: str,
     as_json: bool,
 ) -> None:
     with changing(project) as opened:
         approved = require_approved(opened, plan)
         gateway = open_gateway(opened, approved, environment(), scenario=scenario, record=record)
-        chosen = sandbox_for(sandbox, required=approved.content.get("sandbox") == "required")
+        required = approved.content.get("sandbox") == "required"
+        chosen = isolation(opened, sandbox, reason, verb="run", required=required)
         with watched_beside(project, environment(), wanted=sys.stdout.isatty() and not as_json):
             ended: LoopEnded = run_loop(opened, gateway, chosen, on_progress=print_event)
     document = {"plan": ended.plan, "reason": ended.reason, "detail": ended.detail}

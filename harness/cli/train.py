@@ -6,15 +6,8 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import (
-    emit,
-    environment,
-    json_option,
-    print_event,
-    project_option,
-    sandbox_for,
-    sandbox_option,
-)
+from harness.cli.isolation import isolation, isolation_options
+from harness.cli.output import emit, environment, json_option, print_event, project_option
 from harness.cli.person import session_of
 from harness.domain.findings import as_text
 from harness.runs.train import train
@@ -31,7 +24,7 @@ from harness.runs.train import train
     is_flag=True,
     help="Resume interrupted runs from their last checkpoint.",
 )
-@sandbox_option
+@isolation_options
 @project_option
 @json_option
 def command(
@@ -40,6 +33,7 @@ def command(
     session: str | None,
     resume: bool,
     sandbox: str,
+    reason: str,
     project: Path,
     as_json: bool,
 ) -> None:
@@ -55,7 +49,7 @@ def command(
             opened,
             experiment,
             list(training_command) or None,
-            sandbox=sandbox_for(sandbox),
+            sandbox=isolation(opened, sandbox, reason, verb="train", experiment=experiment),
             session=session or session_of(environment()),
             resume=resume,
             on_event=(lambda event: None) if as_json else print_event,

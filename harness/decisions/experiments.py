@@ -26,6 +26,7 @@ PERSONS = frozenset(
         DecisionKind.OVERRIDE,
         DecisionKind.PROMOTE,
         DecisionKind.ROLLBACK,
+        DecisionKind.LOWER,
     }
 )
 """What only a person decides."""
@@ -309,6 +310,7 @@ def _unfinished(
 ) -> Decision | None:
     """The newest decision, when it is this one and its move did not happen."""
     decisions = project.ledger.decisions(experiment)
+    decisions = [one for one in decisions if one.kind is not DecisionKind.LOWER]
     if not decisions:
         return None
     last = decisions[-1]

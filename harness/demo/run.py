@@ -10,6 +10,7 @@ from typing import Any
 from harness.artifacts.git import git_program, run_git
 from harness.demo.data import require_train_extra, write_tables
 from harness.demo.report import report
+from harness.domain.grade import PERSON, Caller
 from harness.domain.statuses import SandboxKind
 from harness.driver.loop_runner import open_gateway, run_loop
 from harness.errors import UsageError
@@ -44,6 +45,7 @@ def run_demo(
     sandbox: str | None,
     seed: int | None,
     environment: Mapping[str, str],
+    caller: Caller = PERSON,
     on_progress: OnProgress = lambda _event: None,
 ) -> dict[str, Any]:
     """Make a project in `directory`, run its loop and report the results.
@@ -57,7 +59,7 @@ def run_demo(
     require_train_extra()
     root = prepare(directory, seed=seed, environment=environment, on_progress=on_progress)
     chosen = choose(None if sandbox in (None, "auto") else SandboxKind(sandbox), required=False)
-    with open_project(root, environment) as project:
+    with open_project(root, environment, caller=caller) as project:
         plan = approve_plan(project, root / "plan.md", by=BY)
         _say(
             on_progress,

@@ -95,7 +95,12 @@ class Grade:
     @property
     def words(self) -> str:
         """E.g. "recomputed", "recomputed, session not isolated, predict not isolated"."""
-        return ", ".join([Evidence.RECOMPUTED, *(f"{one} not isolated" for one in self.codes)])
+        return ", ".join(filter(None, (Evidence.RECOMPUTED.value, self.lacks)))
+
+    @property
+    def lacks(self) -> str:
+        """What follows `recomputed`; empty where nothing does."""
+        return ", ".join(f"{link} not isolated" for link in self.codes)
 
     @property
     def codes(self) -> list[str]:

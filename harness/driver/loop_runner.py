@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
+from harness.domain.grade import Caller, CallerKind
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.driver.environment import session_folders
 from harness.driver.session import end_session_processes
 from harness.driver.steps import StepRunner
 from harness.driver.supervisors import is_held, is_supervised
+from harness.driver.vouching import vouching
 from harness.errors import RefusedError, UsageError
 from harness.ledger.facts import ApprovedPlan, LoopEnded, Session, SessionEnded
 from harness.ledger.ledger import Ledger
@@ -98,11 +100,14 @@ def run_loop(
 ) -> LoopEnded:
     """Run experiments under the approved plan until `next_step` stops; return the recorded reason.
 
-    Leftovers of an interrupted loop are closed first. Raises RefusedError when no plan is approved
+    Leftovers of an interrupted loop are closed first. Its runs and evaluations are the driver's,
+    unless what started it was not isolated. Raises RefusedError when no plan is approved
     or another loop is running (loop_running), GatewayError when the gateway could not answer.
     """
     plan = project.plan()
-    with looping(project.layout):
+    if project.caller.isolated:
+        project = replace(project, caller=Caller(CallerKind.DRIVER, sandbox.kind))
+    with looping(project.layout), vouching(project.layout.state, project.caller):
         _close_leftovers(project, on_progress)
         gateway.start()
         try:

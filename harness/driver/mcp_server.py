@@ -8,6 +8,7 @@ broken project answers with an error and other processes can work in between.
 import contextlib
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,17 +16,21 @@ import anyio
 from claude_agent_sdk import create_sdk_mcp_server
 from mcp.server.stdio import stdio_server
 
+from harness.audit.open_sessions import see_sessions
 from harness.contract.roles import MCP_SERVER, ROLE_BY_NAME
 from harness.decisions.experiments import undecided_experiment
+from harness.domain.grade import Caller
 from harness.domain.records import Experiment
 from harness.domain.statuses import SandboxKind
 from harness.driver.supervisors import is_held
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.table import EXPERIMENT_TOOLS, TOOLS, sdk_tool, tool_of
+from harness.driver.vouching import vouching
 from harness.errors import HarnessError, UsageError
 from harness.ledger.project import Project, open_project
 from harness.posttrain.base_models import known_models
 from harness.rendering.derived import write_derived
+from harness.settings import load_settings
 
 AGENT = "agent"
 FILES_OF = "model-builder"
@@ -58,11 +63,13 @@ def serve(
     environment: Mapping[str, str],
     sandbox: Callable[[], SandboxKind],
     session: str | None,
+    caller: Callable[[Path], Caller],
 ) -> None:
-    """Answer on stdin and stdout until the client closes them. `sandbox` may fail at each call."""
+    """Answer on stdin and stdout until the client closes them. `sandbox` may fail at each call;
+    `caller` says by the state directory where we came from."""
 
     def at_context() -> contextlib.AbstractContextManager[ToolContext]:
-        return _context(start, environment, sandbox, session)
+        return _context(start, environment, sandbox, session, caller)
 
     tools = [sdk_tool(tool_of(name), at_context) for name in _offered(start, environment)]
     server = create_sdk_mcp_server(MCP_SERVER, version=version(DISTRIBUTION), tools=tools)[
@@ -76,9 +83,22 @@ def serve(
     # Otherwise Ctrl-C could not end a reader that waits for a line.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        anyio.run(run)
+        with _vouching(start, environment, caller):
+            anyio.run(run)
     except* BrokenPipeError:
         pass  # the client is gone; a call in progress has recorded what it did
+
+
+def _vouching(
+    start: Path, environment: Mapping[str, str], caller: Callable[[Path], Caller]
+) -> contextlib.AbstractContextManager[None]:
+    """For the supervisors that calls start; they only run where a project is."""
+    try:
+        state = load_settings(start, environment).state
+    except HarnessError:  # each call reports it
+        return contextlib.nullcontext()
+    state.mkdir(parents=True, exist_ok=True)
+    return vouching(state, caller(state))
 
 
 def _offered(start: Path, environment: Mapping[str, str]) -> list[str]:
@@ -107,10 +127,13 @@ def _context(
     environment: Mapping[str, str],
     sandbox: Callable[[], SandboxKind],
     session: str | None,
+    caller: Callable[[Path], Caller],
 ) -> Iterator[ToolContext]:
     """One call's view of the project; projections are rewritten afterwards."""
-    with open_project(start, environment) as project:
+    with open_project(start, environment) as opened:
+        project = replace(opened, caller=caller(opened.settings.state))
         project.ledger.require_imported()
+        see_sessions(project, environment)
         context = OpenToolContext(
             project,
             session=session or "",
@@ -121,4 +144,5 @@ def _context(
         try:
             yield context
         finally:
+            see_sessions(project, environment)
             write_derived(project)

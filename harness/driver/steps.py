@@ -1,8 +1,10 @@
 """Does each step of the loop: in the harness itself, or by one session of one role."""
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harness.audit.open_sessions import see_sessions
 from harness.decisions.experiments import MOVES, decide
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import DecisionKind, Verdict, spoken
@@ -140,6 +142,7 @@ class StepRunner:
             step,
             f"{step.experiment}: predict and score on {on}, in the sandbox {self._sandbox.kind}",
         )
+        see_sessions(self._project, os.environ)
         evaluations = evaluate_experiment(
             self._project,
             step.experiment,

@@ -209,7 +209,7 @@ def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
             plan_version=job.approved.version,
             baseline=outcome.baseline,
             findings=outcome.findings,
-            caller=str(job.project.caller),
+            caller=str(job.project.caller_for(run.experiment)),
         )
     )
 

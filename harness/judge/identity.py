@@ -50,8 +50,10 @@ class Announcement:
         self._path, self._kind, self.sandbox = path, kind, sandbox
         # Without a name it cannot be opened by one, and it goes with the last who holds it. Every
         # reader starts at its beginning, so a child can hand it on to children of its own.
+        # A child of a session ends with it; a supervisor of the loop outlives its driver.
+        server = {"server": identity()} if kind == ISOLATED else {}
         with tempfile.TemporaryFile(dir=path.parent) as file:
-            file.write(json.dumps({"token": token, "server": identity()}).encode("ascii"))
+            file.write(json.dumps({"token": token, **server}).encode("ascii"))
             file.flush()
             self.descriptor = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY)
 
@@ -121,10 +123,12 @@ def forget_the_dead(state: Path) -> list[dict[str, Any]]:
 
 
 def handed_on(environment: Mapping[str, str]) -> tuple[dict[str, str], Sequence[int]]:
-    """(variables, descriptors) by which a child of ours is known as we are; empty for others."""
-    if _handed(environment) is None:
-        return {}, ()
+    """(variables, descriptors) by which a child of ours is known as we are. Without a token only
+    what is said of us, which proves nothing; empty for others."""
     kept = {name: environment[name] for name in (CALLER, DESCRIPTOR) if name in environment}
+    if _handed(environment) is None:
+        kept.pop(DESCRIPTOR, None)
+        return kept, ()
     return kept, (int(environment[DESCRIPTOR]),)
 
 

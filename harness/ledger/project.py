@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.artifacts.locate import Layout
 from harness.clock import Clock, SystemClock
-from harness.domain.grade import UNKNOWN, Caller
+from harness.domain.grade import OPEN, UNKNOWN, Caller
 from harness.errors import ConfigError, RefusedError
 from harness.files import atomic_write, private_folder
 from harness.ledger.facts import ApprovedPlan
@@ -23,7 +23,12 @@ class Project:
     ledger: Ledger
     clock: Clock
     caller: Caller = UNKNOWN
-    """Where the command that opened it came from; facts about runs and evaluations carry it."""
+    """Where the command that opened it came from."""
+
+    def caller_for(self, experiment: str) -> Caller:
+        """What facts about the experiment's runs and evaluations carry: `open` once a plain session
+        was seen while it was open, whoever typed the command. What runs was in its hands."""
+        return OPEN if self.ledger.sessions_seen(experiment) else self.caller
 
     def plan(self) -> ApprovedPlan:
         """The plan that was approved last. Raises RefusedError when there is none."""

@@ -261,10 +261,11 @@ def _scored(verdicts: Sequence[RecordedVerdict]) -> ScoredExperiment:
 def _decided(
     decisions: Sequence[Decision], verdicts: Sequence[RecordedVerdict]
 ) -> DecisionKind | None:
-    """The newest decision, unless there is a newer verdict."""
-    if not decisions:
+    """The newest decision about the experiment itself, unless there is a newer verdict."""
+    about = [decision for decision in decisions if decision.kind is not DecisionKind.LOWER]
+    if not about:
         return None
-    newest = decisions[-1]
+    newest = about[-1]
     since = max((verdict.at for verdict in verdicts), default="")
     return newest.kind if newest.at >= since else None
 

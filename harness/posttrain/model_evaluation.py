@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.artifacts.content import hash_file
+from harness.domain.grade import Caller, grade_of
 from harness.domain.models import BASE, ModelState
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, SandboxKind, Verdict
@@ -194,8 +195,13 @@ def _record(
         paired = compare(scores, seed=spec.seed)
         numbers = asdict(paired) | {"interval": list(paired.interval)}
         verdict, reason = verdict_of(paired.delta, *paired.interval, paired.n)
-    if sandbox is SandboxKind.NONE:
-        reason = f"not isolated; {reason}"
+    run, caller = (
+        project.ledger.run(model.experiment, model.run),
+        project.caller_for(model.experiment),
+    )
+    grade = grade_of([Caller.read(run.caller), caller], [run.sandbox], [sandbox])
+    if grade.not_isolated:
+        reason = f"{grade.lacks}; {reason}"
     with project.ledger.transaction() as writer:
         # Read again: scoring took minutes, and a person may have rejected the model meanwhile.
         model = project.ledger.model(model.id)
@@ -209,6 +215,7 @@ def _record(
             seed=spec.seed,
             evidence=evidence,
             sandbox=sandbox.value,
+            caller=str(caller),
             problems=[problem.plain() for problem in problems],
             **numbers,
         )

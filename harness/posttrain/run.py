@@ -116,10 +116,15 @@ class ProgramRun(SupervisedRun[ProgramReport]):
 
     def register(self) -> RegisteredRun:
         ledger, environment = self.project.ledger, describe(self.python, self.inherited)
+        caller = str(self.project.caller_for(self.experiment))
         if self.stopped is not None:
             before = self.stopped.run
             run = ledger.resume_run(
-                experiment=before.experiment, run=before.id, environment=environment, session=None
+                experiment=before.experiment,
+                run=before.id,
+                environment=environment,
+                session=None,
+                caller=caller,
             )
             set_earlier_aside(self.project, run, before.attempt)
             return RegisteredRun(run=run, token=self.stopped.token, began=None)
@@ -133,6 +138,7 @@ class ProgramRun(SupervisedRun[ProgramReport]):
             environment=environment,
             sandbox=self.sandbox.kind.value,
             session=None,
+            caller=caller,
             token=digest,
         )
         return RegisteredRun(run=run, token=token, began=make_folder(self.project, run))

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from harness.artifacts.code_snapshot import write_snapshot
+from harness.audit.open_sessions import see_sessions
 from harness.domain import variables
 from harness.domain.findings import Finding
 from harness.domain.records import Run
@@ -174,6 +175,9 @@ class SeedRun(SupervisedRun[SeedReport]):
 
     def register(self) -> RegisteredRun:
         job, ledger = self.job, self.project.ledger
+        # Before each run: the runs before it took hours, and a session may have begun since.
+        see_sessions(self.project, os.environ)
+        caller = str(self.project.caller_for(job.experiment))
         if self.stopped is not None:
             before, token = self.stopped
             # The limit is one for all attempts of a run.
@@ -184,7 +188,7 @@ class SeedRun(SupervisedRun[SeedReport]):
                 run=before.id,
                 environment=job.environment,
                 session=job.session,
-                caller=str(self.project.caller),
+                caller=caller,
             )
             return RegisteredRun(run=run, token=token, began=None)
         token, digest = new_token()
@@ -197,7 +201,7 @@ class SeedRun(SupervisedRun[SeedReport]):
             environment=job.environment,
             sandbox=self.sandbox.kind.value,
             session=job.session,
-            caller=str(self.project.caller),
+            caller=caller,
             token=digest,
         )
         began = fresh_folder(self.project.layout.run(run.experiment, run.id))

@@ -51,6 +51,12 @@ def choose(prefer: SandboxKind | None, *, required: bool) -> Sandbox:
     )
 
 
+def stronger(kind: SandboxKind) -> SandboxKind | None:
+    """The strongest that works here, where it isolates more than `kind`."""
+    best, order = choose(None, required=False).kind, list(SANDBOXES)
+    return best if order.index(best) < order.index(kind) else None
+
+
 @functools.cache
 def _reason(kind: SandboxKind) -> str | None:
     if kind is SandboxKind.NONE:

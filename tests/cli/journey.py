@@ -30,6 +30,10 @@ def blobs(rows: int, seed: int) -> dict[str, np.ndarray]:
     return {"x": x, "y": y, "id": np.arange(rows) + seed * 100_000}
 
 
+UNSANDBOXED = ("--sandbox", "none", "--reason", "A test of what runs there.")
+"""What a person adds to run agents' code without a sandbox."""
+
+
 @dataclass(frozen=True)
 class Answer:
     exit_code: int

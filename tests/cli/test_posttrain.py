@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.journey import Journey
+from tests.cli.journey import UNSANDBOXED, Journey
 from tests.posttrain import programs
 
 SPEC = (
@@ -53,12 +53,12 @@ def test_from_a_specification_to_a_judged_model(tuning: Journey):
     made = tuning.harness(*SPEC, *TRAINER, "--json")
     assert made.exit_code == 0, made.stderr
     name = made.document["experiment"]
-    ran = tuning.harness("posttrain", "run", name, "--sandbox", "none", "--json")
+    ran = tuning.harness("posttrain", "run", name, *UNSANDBOXED, "--json")
     assert ran.exit_code == 0, ran.stdout + ran.stderr
     (model,) = tuning.harness("posttrain", "status", "--json").document["models"]
     early = tuning.harness("posttrain", "promote", model["id"], "--reason", "looks good", "--json")
     assert early.exit_code == 1
-    judged = tuning.harness("posttrain", "evaluate", model["id"], "--sandbox", "none", "--json")
+    judged = tuning.harness("posttrain", "evaluate", model["id"], *UNSANDBOXED, "--json")
     assert judged.exit_code == 0, judged.stdout + judged.stderr
     assert (judged.document["verdict"], judged.document["n"]) == ("PASS", 40)
     took = tuning.harness("posttrain", "promote", model["id"], "--reason", "passes", "--json")
@@ -76,9 +76,7 @@ def test_from_a_specification_to_a_judged_model(tuning: Journey):
 def test_names_of_the_documents_are_those_of_the_options(tuning: Journey):
     made = tuning.harness(*SPEC, "--backend", "dry-run", "--json")
     assert made.exit_code == 0, made.stdout + made.stderr
-    ran = tuning.harness(
-        "posttrain", "run", made.document["experiment"], "--sandbox", "none", "--json"
-    )
+    ran = tuning.harness("posttrain", "run", made.document["experiment"], *UNSANDBOXED, "--json")
     assert ran.exit_code == 0, ran.stdout + ran.stderr
     assert tuning.harness("posttrain", "status", "--json").document["models"] == []
 
@@ -271,8 +269,8 @@ def test_a_killed_trainer_goes_on_by_the_command_line(tuning: Journey):
         tuning.root, programs.MADE, head=programs.resuming("os.kill(os.getpid(), 9)")
     )
     name = tuning.harness(*SPEC, *TRAINER, "--json").document["experiment"]
-    assert tuning.harness("posttrain", "run", name, "--sandbox", "none", "--json").exit_code == 1
-    went_on = tuning.harness("posttrain", "run", name, "--resume", "--sandbox", "none")
+    assert tuning.harness("posttrain", "run", name, *UNSANDBOXED, "--json").exit_code == 1
+    went_on = tuning.harness("posttrain", "run", name, "--resume", *UNSANDBOXED)
     assert went_on.exit_code == 0, went_on.stdout + went_on.stderr
     assert "goes on, attempt 2" in went_on.stderr
     assert "run-01, attempt 2  completed" in tuning.harness("posttrain", "lineage", name).stdout

@@ -53,7 +53,7 @@ def test_both_servers_have_one_table(project: Project, root: Path, env: dict[str
 
 
 def test_every_tool_answers_over_stdio(project: Project, root: Path, env: dict[str, str]) -> None:
-    with McpClient(root, env, "--sandbox", "none") as client:
+    with McpClient(root, env) as client:
         assert client.server["name"] == "harness"
         opened, failed = client.call("open_experiment", **HYPOTHESIS)
         assert not failed

@@ -11,9 +11,11 @@ import anyio
 import pytest
 
 from harness.contract.roles import ROLE_BY_NAME, ROLES
+from harness.domain.grade import PERSON
 from harness.domain.statuses import SandboxKind
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.table import PROGRAM_TOOLS, TOOLS, session_tools
+from harness.driver.vouching import vouching
 from harness.ledger.project import Project, open_project
 from tests.blobs import own_environment
 from tests.mcp_client import McpClient
@@ -35,7 +37,10 @@ def tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]
     own = own_environment(tmp_path)
     for name, value in own.items():
         monkeypatch.setenv(name, value)
-    with open_project(programs.make_root(tmp_path / "tuning"), own) as opened:
+    with (
+        open_project(programs.make_root(tmp_path / "tuning"), own, caller=PERSON) as opened,
+        vouching(opened.layout.state, PERSON),
+    ):
         yield opened
 
 

@@ -7,9 +7,11 @@ import anyio
 import pytest
 
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES
+from harness.domain.grade import PERSON
 from harness.domain.statuses import ExperimentStatus, SandboxKind
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.table import TOOLS, session_tools, tool_of
+from harness.driver.vouching import vouching
 from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
 from harness.process import identity
@@ -129,7 +131,8 @@ def test_a_supervisor_that_refuses_is_an_error_with_its_words(
     monkeypatch.setenv("XDG_STATE_HOME", str(project.layout.state.parents[1]))
     call(context_of(project), "open_experiment", **HYPOTHESIS)
     (project.layout.root / "data" / "train.npz").write_bytes(b"changed")
-    said, failed = call(context_of(project, experiment="exp-0001"), "start_run")
+    with vouching(project.layout.state, PERSON):
+        said, failed = call(context_of(project, experiment="exp-0001"), "start_run")
     assert failed
     assert said["error"]["code"] == "split_changed"
     assert "data/train.npz" in said["error"]["message"]

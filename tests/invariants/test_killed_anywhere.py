@@ -55,6 +55,8 @@ def start(journey: Journey, scenario: Path, verb: str, sandbox: str) -> "subproc
                 str(scenario),
                 "--sandbox",
                 sandbox,
+                "--reason",
+                "A test.",
             ],
             cwd=journey.root,
             env=journey.environment(),

@@ -11,7 +11,7 @@ import pytest
 from harness.domain.statuses import SandboxKind
 from harness.sandbox.select import available
 from tests.centroids import PREDICT, TRAIN
-from tests.cli.journey import Answer, Journey, make_project
+from tests.cli.journey import UNSANDBOXED, Answer, Journey, make_project
 from tests.invariants.scenario import HONEST, LOOK, OPEN, ORACLE
 
 # Tries everything in turn, and once more from a child that is left behind. Prints or leaves what it
@@ -104,7 +104,16 @@ def play(base: Path, sandbox: str) -> tuple[Journey, Answer, Path]:
     scenario.write_text(SCENARIO, "utf-8")
     return (
         journey,
-        journey.harness("run", "--scenario", str(scenario), "--sandbox", sandbox, "--json"),
+        journey.harness(
+            "run",
+            "--scenario",
+            str(scenario),
+            "--sandbox",
+            sandbox,
+            "--reason",
+            "A test.",
+            "--json",
+        ),
         report,
     )
 
@@ -132,10 +141,10 @@ def test_without_a_sandbox_it_is_in_reach_and_the_score_says_so(tmp_path: Path) 
     assert "REACHED" in answer.stdout + answer.stderr
     (journey.root / "train.py").write_text(TRAIN, "utf-8")
     (journey.root / "predict.py").write_text(PREDICT, "utf-8")
-    assert journey.harness("train", "exp-0001", "--sandbox", "none").exit_code == 0
-    assert journey.harness("evaluate", "exp-0001", "--sandbox", "none").exit_code == 0
+    assert journey.harness("train", "exp-0001", *UNSANDBOXED).exit_code == 0
+    assert journey.harness("evaluate", "exp-0001", *UNSANDBOXED).exit_code == 0
     (row,) = journey.harness("experiment", "list", "--json").document["experiments"]
-    assert row["evidence"] == "recomputed, not isolated"
+    assert row["evidence"] == "recomputed, training not isolated, predict not isolated"
 
 
 def test_the_probe_itself_works(tmp_path: Path) -> None:
@@ -196,7 +205,9 @@ def test_a_link_named_like_a_protected_path_grants_nothing(
     guard = "import probe\n\nassert not probe.reached(), 'REACHED'\n"
     (journey.root / "train.py").write_text(guard + LINK.format(target=target) + TRAIN, "utf-8")
     assert journey.harness("experiment", "new", "--hypothesis", "a link").exit_code == 0
-    answer = journey.harness("train", "exp-0001", "--sandbox", sandbox, "--json")
+    answer = journey.harness(
+        "train", "exp-0001", "--sandbox", sandbox, "--reason", "A test.", "--json"
+    )
     assert "REACHED" not in answer.stdout + answer.stderr
     if sandbox == "bwrap":  # the mount cannot be replaced
         assert answer.exit_code == 0, answer.stdout

@@ -14,7 +14,7 @@ from harness.errors import LedgerDamagedError, LedgerError
 from harness.files import sha256_bytes
 from harness.ledger import state_version
 from harness.ledger.chain import StoredFact
-from harness.ledger.facts import KINDS, ControlAccepted, HandOffWritten
+from harness.ledger.facts import KINDS, ControlAccepted, HandOffWritten, SessionSeen
 from harness.ledger.replay import replay
 from harness.ledger.schema import metadata
 from harness.ledger.state import read_state
@@ -23,7 +23,7 @@ from harness.ledger.verify import verify
 
 FACTS = Path(__file__).with_name("state_facts.jsonl")
 """Facts as a ledger of STATE_OF's version stored them: the life of `compared_ledger`."""
-STATE_OF = {9: "80101797fbe9ae69f181f983de3c14af91b48480554c564a0324b6485f829313"}
+STATE_OF = {9: "afc5a219d8c95b9d0bd0a88254f21cc8801f7b45af9e1ada38376f0239aed01a"}
 """Version -> hash of what FACTS add up to."""
 NEXT = STATE_VERSION + 1
 
@@ -216,6 +216,7 @@ def compared_ledger(folder):
         comparison={**comparison, "no_longer": ["exp-0002"]},
     )
     ledger.append(ControlAccepted(sha256="0" * 64, files=3, by="human:ada"))
+    ledger.append(SessionSeen(experiment="exp-0003", session="5b0c", trace="receipt"))
     return ledger
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.clock import SystemClock
+from harness.domain.grade import PERSON
 from harness.domain.statuses import SandboxKind
 from harness.ledger.project import Project, open_project
 from harness.posttrain.program import TrainingProgram
@@ -38,7 +39,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def project(root: Path, tmp_path: Path, clock: SteppingClock) -> Iterator[Project]:
-    with open_project(root, own_environment(tmp_path), clock=clock) as opened:
+    with open_project(root, own_environment(tmp_path), clock=clock, caller=PERSON) as opened:
         yield opened
 
 

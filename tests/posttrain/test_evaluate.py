@@ -88,7 +88,8 @@ def test_what_scored_and_how_it_was_kept_is_told_before_a_promotion(
 ) -> None:
     asked(0.9)
     made = program.attach_evaluation(model)
-    assert (made.sandbox, made.reason.partition(";")[0]) == ("none", "not isolated")
+    lacks = made.reason.partition(";")[0]
+    assert (made.sandbox, lacks) == ("none", "training not isolated, predict not isolated")
     (check,) = (
         item for item in step(project, model).checks if item.constraint == "me-0001 evaluator"
     )

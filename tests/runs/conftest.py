@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from runs_support import GOOD, PLAN, Trainer, Unconfined
 
+from harness.domain.grade import PERSON
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
 from harness.runs.train import TrainReport, train
@@ -26,7 +27,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def project(root: Path, environment: dict[str, str]) -> Iterator[Project]:
-    with open_project(root, environment) as opened:
+    with open_project(root, environment, caller=PERSON) as opened:
         approve_plan(opened, root / "plan.md", by="tester")
         opened.ledger.open_experiment(hypothesis="blobs differ", parent=None, by="tester")
         yield opened

@@ -51,7 +51,7 @@ def verb(project: Project, *words: str, expected: int = 0, **more: str) -> dict[
 def test_an_experiment_by_tools_and_verbs(project: Project, sandbox: SandboxKind) -> None:
     root = project.layout.root
     inside = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "5b0c"}
-    with McpClient(root, environment(project, **inside), "--sandbox", sandbox.value) as client:
+    with McpClient(root, environment(project, **inside)) as client:
         opened, failed = client.call("open_experiment", **HYPOTHESIS)
         assert not failed
         (root / "train.py").write_text(TRAIN.replace("SECONDS = 0.0", "SECONDS = 0.4"), "utf-8")
@@ -72,7 +72,7 @@ def test_an_experiment_by_tools_and_verbs(project: Project, sandbox: SandboxKind
         assert [run["status"] for run in report["runs"]] == ["completed"] * 3
         assert report["findings"] == []
 
-        verb(project, "evaluate", "exp-0001", "--sandbox", sandbox.value, **inside)
+        verb(project, "evaluate", "exp-0001", **inside)
         score, failed = client.call("evaluation_report")
         assert not failed
         written, failed = client.call(
@@ -121,10 +121,11 @@ def test_runs_outlive_the_server_and_the_next_one_follows_them(
     """`claude` is closed while it trains: nothing is lost, also between two seeds."""
     root = project.layout.root
     (root / "train.py").write_text(TRAIN.replace("SECONDS = 0.0", "SECONDS = 0.6"), "utf-8")
-    with McpClient(root, environment(project), "--sandbox", sandbox.value) as first:
+    words = ("--sandbox", sandbox.value, "--reason", "A test.")
+    with McpClient(root, environment(project), *words) as first:
         first.call("open_experiment", **HYPOTHESIS)
         assert first.call("start_run")[0]["state"] == "running"
-    with McpClient(root, environment(project), "--sandbox", sandbox.value) as second:
+    with McpClient(root, environment(project), *words) as second:
         report, _ = second.call("run_status", wait_seconds=120)
     assert report["state"] == "ended"
     assert [run["status"] for run in report["runs"]] == ["completed"] * 3

@@ -107,6 +107,8 @@ def test_a_killed_driver_is_continued_by_the_next(
         str(scenario),
         "--sandbox",
         sandbox.value,
+        "--reason",
+        "A test.",
     ]
     driver = subprocess.Popen(
         [*command, "--json"],

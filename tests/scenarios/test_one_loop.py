@@ -33,6 +33,8 @@ def test_a_second_loop_is_refused_also_between_two_sessions(
         str(scenario),
         "--sandbox",
         "none",
+        "--reason",
+        "A test.",
         "--json",
     ]
     seconds: list[subprocess.CompletedProcess[str]] = []

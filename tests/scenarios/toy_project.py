@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from harness.domain.grade import PERSON
 from harness.domain.statuses import SandboxKind
 from harness.driver.loop_runner import open_gateway, run_loop
 from harness.ledger.facts import LoopEnded
@@ -65,7 +66,7 @@ def make_project(root: Path) -> Path:
 
 
 def approved(root: Path, environment: Mapping[str, str]) -> Project:
-    project = open_project(root, environment)
+    project = open_project(root, environment, caller=PERSON)
     approve_plan(project, root / "plan.md", by="human:test")
     return project
 

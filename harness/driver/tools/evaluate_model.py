@@ -7,6 +7,7 @@ import anyio
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, agent_tool, argument
 from harness.errors import RunError, UsageError
+from harness.judge.identity import handed_on
 from harness.posttrain.vocabulary import EvaluationMode
 from harness.process import harness_command, judge_environment
 
@@ -32,11 +33,13 @@ async def evaluate_model(context: ToolContext, arguments: EvaluateModelArguments
     words += ["--sandbox", context.sandbox.value, "--json"]
     words += ["--project", str(project.layout.root)]
     words += ["--against", arguments.against] if arguments.against else []
+    known, descriptors = handed_on(os.environ)
     with context.pulse.working():
         process = await anyio.run_process(
             harness_command(*words),
             cwd=project.layout.root,
-            env=judge_environment(os.environ),
+            env={**judge_environment(os.environ), **known},
+            pass_fds=descriptors,
             check=False,
         )
     try:

@@ -63,7 +63,13 @@ from harness.ledger.facts.run import (
     RunStarted,
     local_job,
 )
-from harness.ledger.facts.session import LoopEnded, Session, SessionEnded, SessionStarted
+from harness.ledger.facts.session import (
+    LoopEnded,
+    Session,
+    SessionEnded,
+    SessionSeen,
+    SessionStarted,
+)
 
 __all__ = [
     "KINDS",
@@ -107,6 +113,7 @@ __all__ = [
     "Serving",
     "Session",
     "SessionEnded",
+    "SessionSeen",
     "SessionStarted",
     "ShadowObserved",
     "TamperingNoticed",

@@ -70,7 +70,8 @@ class DecisionRecorded(Fact):
         row = {"id": body["decision"], "number": tail_number(body["decision"])}
         row |= {"kind": body["kind"], "experiment": body["experiment"], "record": body}
         state.insert("decisions", row | log(fact))
-        if body["experiment"] is not None:
+        # How something was run is no decision about the experiment itself.
+        if body["experiment"] is not None and body["kind"] != DecisionKind.LOWER:
             experiment = existing(state, fact, "experiments", body["experiment"])
             decision = {"kind": body["kind"], "choice": body["choice"]}
             summarise(state, experiment, decision=decision)

@@ -113,6 +113,7 @@ class ModelEvaluated(_AboutAModel):
     evidence: dict[str, str]  # name -> hash of all that was read, and of the evaluator's code
     problems: Sequence[dict[str, Any]] = ()
     sandbox: str | None = None  # that the evaluator ran in; None for an imported evaluation
+    caller: str | None = None  # where the command came from: domain.grade.Caller as text
 
 
 @dataclass(frozen=True, kw_only=True)

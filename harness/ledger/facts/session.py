@@ -25,6 +25,7 @@ from harness.ledger.facts.base import (
     without,
     word,
 )
+from harness.ledger.facts.experiment import find_experiment
 from harness.ledger.schema import JSON, facts, log_columns, metadata, required
 
 _BEGINNINGS = ("plan_approved", "experiment_opened", "run_registered", "session_started")
@@ -114,6 +115,37 @@ class LoopEnded(Note):
     detail: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class SessionSeen(Fact):
+    """A plain Claude Code session, in no sandbox, worked in the project while the experiment was
+    open. Recorded once each, so that removing the traces later changes nothing."""
+
+    KIND: ClassVar[str] = "session_seen"
+    experiment: str
+    session: str
+    trace: str  # command, receipt, transcript
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        find_experiment(state, body["experiment"])
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        existing(state, fact, "experiments", body["experiment"])
+        # Two writers may both have seen it: the first one stays.
+        if state.get("sessions_seen", body["experiment"], body["session"]) is None:
+            state.insert("sessions_seen", body | log(fact))
+
+
+sessions_seen = sa.Table(
+    "sessions_seen",
+    metadata,
+    sa.Column("experiment", sa.Text, primary_key=True),
+    sa.Column("session", sa.Text, primary_key=True),
+    *required(sa.Text, "trace"),
+    *log_columns(),
+)
+
 sessions = sa.Table(
     "sessions",
     metadata,
@@ -150,6 +182,11 @@ class SessionLedger(LedgerPart):
         rows = self._rows(sa.select(sessions).where(sessions.c.id == identifier))
         return _record(rows[0]) if rows else None
 
+    def sessions_seen(self, experiment: str) -> set[str]:
+        """Ids of the plain sessions that worked in the project while the experiment was open."""
+        query = sa.select(sessions_seen.c.session).where(sessions_seen.c.experiment == experiment)
+        return {str(row["session"]) for row in self._rows(query)}
+
     def loop_end(self) -> LoopEnded | None:
         """How the loop ended, or None when it never did or something was begun after that."""
         ends = sa.select(notes).where(notes.c.kind == LoopEnded.KIND)
@@ -175,4 +212,4 @@ class SessionLedger(LedgerPart):
         return at
 
 
-FACTS: tuple[type[Fact], ...] = (SessionStarted, SessionEnded, LoopEnded)
+FACTS: tuple[type[Fact], ...] = (SessionStarted, SessionEnded, LoopEnded, SessionSeen)

@@ -1,0 +1,98 @@
+"""Plain Claude Code sessions, in no sandbox, that worked while an experiment was open: seen once,
+recorded for good.
+
+Such a session has the rights of its user: it can change what a person's command runs, start a
+process that clears its environment, and take its traces away. So the first command that changes
+something after the session began records what it sees, and every later score of the experiment
+says `session not isolated`.
+
+Traces are the command's own environment and parents, the receipts of hooks (`harness claude` notes
+its own from outside the sandbox, with the sandbox's name), and transcripts in the folder that
+Claude Code names after the project. Not seen is a session that leaves none of them: started with
+hooks switched off in another folder or under another CLAUDE_CONFIG_DIR, or one that removed both
+receipts and transcript before the next command. A session of `harness claude` that is resumed
+plainly is seen by its receipts only.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from harness.artifacts.jsonl import parse_line
+from harness.audit.activity import transcript_home
+from harness.clock import parse_iso
+from harness.domain.grade import CallerKind
+from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
+from harness.ledger.facts import SessionSeen
+from harness.ledger.project import Project
+
+SESSION = "CLAUDE_CODE_SESSION_ID"
+"""Claude Code sets it for every process that a session starts."""
+COMMAND, RECEIPT, TRANSCRIPT = "command", "receipt", "transcript"
+UNNAMED = "unnamed"
+_OPEN = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
+
+
+def see_sessions(project: Project, environment: Mapping[str, str]) -> None:
+    """Record for each undecided experiment the plain sessions since it was opened, each once."""
+    for experiment in project.ledger.experiments(statuses=_OPEN):
+        known = project.ledger.sessions_seen(experiment.id)
+        since = parse_iso(experiment.opened_at).timestamp()
+        for session, trace in _seen(project, environment, since, frozenset(known)):
+            if session not in known:
+                known.add(session)
+                project.ledger.append(
+                    SessionSeen(experiment=experiment.id, session=session, trace=trace)
+                )
+
+
+def _seen(
+    project: Project, environment: Mapping[str, str], since: float, known: frozenset[str]
+) -> Iterator[tuple[str, str]]:
+    if project.caller.kind is CallerKind.OPEN:
+        yield environment.get(SESSION) or UNNAMED, COMMAND
+    noted: set[str] = set()
+    for path in _written_since(project.layout.project("receipts"), since):
+        noted.add(path.stem)
+        if path.stem not in known and _is_plain(project, path, since):
+            yield path.stem, RECEIPT
+    confined = {environment.get(SESSION)} if project.caller.isolated else set()
+    named = re.sub(r"[^A-Za-z0-9]", "-", str(project.layout.root))
+    for path in _written_since(transcript_home(environment) / named, since):
+        if path.stem not in noted | known | confined:
+            yield path.stem, TRANSCRIPT
+
+
+def _written_since(folder: Path, since: float) -> Iterator[Path]:
+    """JSON lines in `folder` that were written after `since`."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                # The inode's time of change, which no program can set.
+                if entry.name.endswith(".jsonl") and (
+                    entry.stat(follow_symlinks=False).st_ctime >= since
+                ):
+                    yield Path(entry.path)
+    except OSError:
+        return
+
+
+def _is_plain(project: Project, path: Path, since: float) -> bool:
+    """Whether a session left a receipt after `since` in no sandbox; the loop's sessions have a fact
+    of their own."""
+    if project.ledger.session(path.stem) is not None:
+        return False
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return True
+    rows = [row for line in lines for row in parse_line(line, lambda row: "session" in row).rows]
+    return any("sandbox" not in row and _after(row.get("time"), since) for row in rows)
+
+
+def _after(time: object, since: float) -> bool:
+    try:
+        return not isinstance(time, str) or parse_iso(time).timestamp() >= since
+    except ValueError:
+        return True
