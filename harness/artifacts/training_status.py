@@ -1,12 +1,13 @@
-"""training_status.json: where a run is now, as its run logger says. Rows and ledger decide."""
+"""Reads training_status.json, which agents' code writes."""
 
 import json
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import MAX_TEXT_BYTES, read_bytes
+from harness.domain.training_status import TrainingStatus
 from harness.errors import NotFoundError, UsageError
 
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -14,32 +15,6 @@ _TEXTS, _MAYBE_TEXTS = ("run", "status", "started_at", "updated_at"), ("error",)
 _WHOLE = ("rows", "non_finite", "checkpoints", "resumed", "metrics_left_out", "seed", "attempt")
 _MAYBE_WHOLE = ("epoch", "total_epochs", "step", "first_non_finite_epoch")
 _LARGEST = 2**63
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingStatus:
-    """The file's fields; non-finite numbers are floats again."""
-
-    run: str
-    status: str
-    """running, completed or failed, as the training wrote it; a killed process leaves "running"."""
-    started_at: str = ""
-    updated_at: str = ""
-    epoch: int | None = None
-    total_epochs: int | None = None
-    step: int | None = None
-    learning_rate: float | None = None
-    metrics: dict[str, float] = field(default_factory=dict)
-    metrics_left_out: int = 0
-    rows: int = 0
-    seed: int = 0
-    attempt: int = 1
-    non_finite: int = 0
-    first_non_finite_epoch: int | None = None
-    checkpoints: int = 0
-    checkpoint: dict[str, Any] | None = None
-    resumed: int = 0
-    error: str | None = None
 
 
 def read_status(path: Path) -> TrainingStatus | None:

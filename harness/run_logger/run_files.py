@@ -3,10 +3,11 @@
 import contextlib
 import json
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from harness.domain.training_status import TrainingStatus
 from harness.files import atomic_write, pretty_json, set_aside
 
 MOST_METRICS = 200
@@ -67,31 +68,12 @@ class RowFile:
 
 
 @dataclass(kw_only=True)
-class StatusFile:
-    """training_status.json: where the run is now, in a size that does not grow with the epochs.
+class StatusFile(TrainingStatus):
+    """training_status.json, in a size that does not grow with the epochs.
 
     Of more than 200 metrics the first 200 are written and the others counted.
     """
 
-    run: str
-    seed: int
-    attempt: int
-    status: str = "running"
-    started_at: str = ""
-    updated_at: str = ""
-    epoch: int | None = None
-    total_epochs: int | None = None
-    step: int | None = None
-    learning_rate: float | int | str | None = None
-    metrics: dict[str, Any] = field(default_factory=dict)
-    metrics_left_out: int = 0
-    rows: int = 0
-    non_finite: int = 0
-    first_non_finite_epoch: int | None = None
-    checkpoints: int = 0
-    checkpoint: dict[str, Any] | None = None
-    resumed: int = 0
-    error: str | None = None
     _latest: tuple[int, str, str, str] | None = None
 
     def note_epoch(self, epoch: int, step: str, rate: str, metrics: str) -> None:
