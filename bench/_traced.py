@@ -3,7 +3,8 @@
     python bench/_traced.py OUT harness WORDS ...     # as `python -m harness`
     python bench/_traced.py OUT PROGRAM WORDS ...     # a file, e.g. a hook's program
 
-OUT is JSON: {"loaded": [module], "run": [module]}. Only this process is traced, with its threads;
+OUT is JSON: {"loaded": [module], "calls": [[caller, module]]}; who no module of ours called, has
+the caller "". Only this process is traced, with its threads;
 the processes that it starts are not. Standard library only: hooks run with `python3 -I -S`.
 """
 
@@ -19,7 +20,7 @@ OURS = tuple(os.path.join(ROOT, folder) + os.sep for folder in ("harness", "hook
 OUTSIDE = ""
 _PID = os.getpid()
 _named: dict = {}
-_ran: set = set()
+_calls: set = set()
 
 
 def module_of(code):
@@ -46,14 +47,27 @@ def is_importing(frame):
     return False
 
 
+def caller_of(frame):
+    """The nearest module of ours above the call; OUTSIDE where there is none."""
+    above = frame.f_back
+    while above is not None:
+        if name := module_of(above.f_code):
+            return name
+        above = above.f_back
+    return OUTSIDE
+
+
 def profile(frame, event, _argument):
     if event != "call":
         return
     code = frame.f_code
     name = module_of(code)
-    # The walk up the stack is slow, so it is done only until a module is known to run.
-    if name and name not in _ran and code.co_name != "<module>" and not is_importing(frame):
-        _ran.add(name)
+    if not name or code.co_name == "<module>":
+        return
+    call = (caller_of(frame), name)
+    # The walk up the whole stack is slow, so it is done only until a call is known.
+    if call not in _calls and not is_importing(frame):
+        _calls.add(call)
 
 
 def write(path):
@@ -63,7 +77,7 @@ def write(path):
     real = [os.path.realpath(file) for file in files if file]
     loaded = {dotted(file) for file in real if file.startswith(OURS)}
     with open(path, "w") as stream:  # noqa: PTH123 - as a hook: without pathlib
-        json.dump({"loaded": sorted(loaded), "run": sorted(_ran)}, stream)
+        json.dump({"loaded": sorted(loaded), "calls": sorted(_calls)}, stream)
 
 
 def leave(path, end):

@@ -6,8 +6,11 @@ A journey is one process, supervisor included; the processes that it starts are 
 - run: some function of the module was called, outside of imports. A module of constants never runs.
 - to open: run, without what a reader takes on trust by its name. These do not count: the floor
   (errors, files, clock, settings, process, domain, contract) and the frame of every command
-  (cli: main, groups, output, changing, person, progress). These count as one each, since a reader
-  needs only what the others call: ledger, projections, rendering.
+  (cli: main, clean_start, groups, output, changing, person, progress). These count as one each,
+  since a reader needs only what the others call: ledger, projections, rendering. What nobody but
+  these rooms calls, e.g. to write the pages at the end, does not count: who trusts them does not
+  open it.
+  Detectors are rows of one table and count as one: who knows one knows what the others may do.
 
 The start-up ratio is the median time of the same verb with `--help`, which imports what the verb
 needs and does nothing, over `python -c pass`, both measured in this run. A hook is measured whole.
@@ -23,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +36,14 @@ from _record import record, wants_record
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
+from harness.detectors.kinds import KINDS  # noqa: E402  it needs the line above
 from tests.cli.journey import Journey, make_project  # noqa: E402  it needs the line above
 
 TRACED = ROOT / "bench" / "_traced.py"
 FLOOR = {"errors", "files", "clock", "settings", "process", "domain", "contract"}
-FRAME = {"main", "groups", "output", "changing", "person", "progress"}
+FRAME = {"main", "clean_start", "groups", "output", "changing", "person", "progress"}
 ONE_EACH = {"ledger", "projections", "rendering"}
+DETECTORS = {name.partition(":")[0] for kind in KINDS.values() for name in kind.detectors}
 MOST, REPEATS = 30, 5
 EXPERIMENT = "exp-0001"
 BASH = (
@@ -53,18 +59,59 @@ class Traced:
     """What one journey did, as bench/_traced.py wrote it."""
 
     loaded: list[str]
-    run: list[str]
+    calls: list[tuple[str, str]]
+    """(caller, module)"""
+
+    @property
+    def run(self) -> set[str]:
+        return {module for _, module in self.calls}
 
     @property
     def to_open(self) -> list[str]:
         """Modules, and rooms that count as one, in alphabetical order."""
-        opened = set()
-        for module in self.run:
-            top, room, *rest = [*module.split("."), "", ""]
-            if top != "harness" or room in FLOOR or (room == "cli" and rest[0] in FRAME):
-                continue
-            opened.add(f"harness.{room}" if room in ONE_EACH else module)
-        return sorted(opened)
+        ours = {module for module in self._reached() if module.startswith("harness.")}
+        return sorted({shown(module) for module in ours if not on_trust(module)})
+
+    def _reached(self) -> set[str]:
+        """What is called by the verb, a hook's program or a thread, or by what those call; not
+        through what a reader does not look into."""
+        called = defaultdict(set)
+        for caller, module in self.calls:
+            called[caller].add(module)
+        reached, left = set(), [name for name in {*self.run, ""} if is_start(name)]
+        while left:
+            module = left.pop()
+            if module not in reached:
+                reached.add(module)
+                left += () if is_closed(module) else called[module]
+        return reached
+
+
+def room_of(module: str) -> str:
+    return [*module.split("."), ""][1]
+
+
+def in_frame(module: str) -> bool:
+    return room_of(module) == "cli" and module.rpartition(".")[2] in FRAME
+
+
+def is_start(module: str) -> bool:
+    return not module.startswith("harness.") or (room_of(module) == "cli" and not in_frame(module))
+
+
+def is_closed(module: str) -> bool:
+    """Whether a reader does not ask what it calls."""
+    return room_of(module) in ONE_EACH
+
+
+def on_trust(module: str) -> bool:
+    return room_of(module) in FLOOR or in_frame(module)
+
+
+def shown(module: str) -> str:
+    if module in DETECTORS:
+        return "harness.detectors: a row of KINDS"
+    return f"harness.{room_of(module)}" if room_of(module) in ONE_EACH else module
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.detectors.settings import WatchSettings
+from harness.detectors.kinds import WatchSettings
 from harness.detectors.watch import RunWatch
 
 Rows = Sequence[Mapping[str, Any]]

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from harness.artifacts.experiment_files import Claim
 from harness.claims import vocabulary as words
 from harness.claims.checks import CHECKS, Answer, check_value, missing, of_plan
-from harness.claims.evidence_files import named_keys
-from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts
+from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts, named_keys
 from harness.claims.number_roles import Reference
 from harness.claims.sentences import Sentence
 from harness.claims.statements import Quantity, Statement, statements

@@ -14,9 +14,8 @@ from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol
 
 from harness.detectors.alarm import Alarm, Point, Severity
-from harness.detectors.kinds import KINDS
+from harness.detectors.kinds import KINDS, WatchSettings
 from harness.detectors.metric_names import MetricRole
-from harness.detectors.settings import WatchSettings
 
 Thresholds = Mapping[str, float]
 """Name, e.g. "loss_spike.spreads" -> value."""

@@ -1,4 +1,5 @@
-"""The table of alarms: meaning, thresholds with their source, what to try, and the detectors.
+"""The table of alarms: meaning, thresholds with their source, what to try, and the detectors; and
+what a plan sets of it.
 
 A threshold whose source is "measured" was chosen on one half of the injected faults and healthy
 runs of `make detectors` and reported on the other half. Detectors see a value in the order of the
@@ -6,7 +7,15 @@ table, which is also the order of one row's alarms.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
+
+from harness.domain.statuses import Direction
+from harness.errors import UsageError
+
+STOP_ON = ("non_finite", "divergence")
+"""Fatal alarms that stop a run unless the plan says otherwise."""
 
 
 class Threshold(NamedTuple):
@@ -333,3 +342,37 @@ def known_thresholds() -> dict[str, float]:
         for code, kind in KINDS.items()
         for name, threshold in kind.thresholds.items()
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchSettings:
+    """A plan's settings of the watch.
+
+    Raises UsageError for a code or a threshold that is not in the table of kinds.
+    """
+
+    directions: Mapping[str, Direction] = field(default_factory=dict)
+    """Metric -> the plan's direction; for others the name decides."""
+    checkpoint_every: int | None = None
+    """Epochs; None when no checkpoints are expected."""
+    off: frozenset[str] = frozenset()
+    stop_on: frozenset[str] = frozenset(STOP_ON)
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    """Name, e.g. "stall.rows" -> another value."""
+
+    def __post_init__(self) -> None:
+        for code in sorted({*self.off, *self.stop_on}):
+            if code not in KINDS:
+                raise UsageError(
+                    f"There is no alarm {code!r}.", hint=f"Use one of {', '.join(KINDS)}."
+                )
+        for name in sorted(self.thresholds):
+            if name not in known_thresholds():
+                raise UsageError(
+                    f"There is no threshold {name!r}.",
+                    hint=f"Use one of {', '.join(known_thresholds())}.",
+                )
+
+    @cached_property
+    def limits(self) -> dict[str, float]:
+        return {**known_thresholds(), **self.thresholds}

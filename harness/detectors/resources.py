@@ -16,8 +16,8 @@ from harness.detectors.base import (
     Window,
     make_alarm,
 )
+from harness.detectors.kinds import WatchSettings
 from harness.detectors.metric_names import MetricRole
-from harness.detectors.settings import WatchSettings
 
 
 class SlowRows(RunDetector):

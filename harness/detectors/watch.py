@@ -17,10 +17,9 @@ from harness.detectors.base import (
     WatchedRow,
     row_from,
 )
-from harness.detectors.kinds import KINDS
+from harness.detectors.kinds import KINDS, WatchSettings
 from harness.detectors.losses import NonFinite
 from harness.detectors.metric_names import MetricRole, is_later, is_total, role_of
-from harness.detectors.settings import WatchSettings
 from harness.domain.statuses import Direction
 
 _MOST_METRICS = 200

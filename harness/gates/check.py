@@ -1,6 +1,11 @@
-"""Asking a gate: judge the evidence as it is now, and record the verdict when it is a new one."""
+"""The gates: the checks of each, and the verdict of their findings, recorded when it is a new one.
 
-from collections.abc import Sequence
+Validation: the experiment kept its contract, and its recomputed score reaches the plan's tier.
+Held-out: that PASS still stands, and the score reaches the tier on rows that nobody trained for.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +15,10 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, GateNa
 from harness.errors import RefusedError
 from harness.evaluation.comparison import compared
 from harness.evaluation.scores import counted_evaluations
+from harness.gates import alarms, artifacts, scores
 from harness.gates.collect import changed, collect
 from harness.gates.evidence import GateEvidence, GateOutcome
-from harness.gates.verdict import judge
+from harness.gates.findings import finding, outcome_of
 from harness.guard.control_files import CHANGED
 from harness.ledger.facts import RecordedVerdict, TamperingNoticed
 from harness.ledger.project import Project
@@ -27,6 +33,8 @@ _NOTICED = {
     "checkpoint_changed",
     CHANGED,
 }
+_EXPERIMENT = re.compile(r"\bEXP\b")
+Check = Callable[[GateEvidence], Iterable[Finding]]
 
 
 def check_gate(
@@ -149,11 +157,11 @@ def _notice(project: Project, findings: tuple[Finding, ...]) -> None:
     known = {
         (fact.what, fact.path, fact.expected, fact.actual) for fact in project.ledger.tampering()
     }
-    for finding in findings:
-        data = finding.data
-        key = (finding.code, data.get("path"), data.get("expected"), data.get("actual"))
+    for noticed in findings:
+        data = noticed.data
+        key = (noticed.code, data.get("path"), data.get("expected"), data.get("actual"))
         if (
-            finding.code not in _NOTICED
+            noticed.code not in _NOTICED
             or not all(isinstance(part, str) for part in key)
             or key in known
         ):
@@ -163,3 +171,112 @@ def _notice(project: Project, findings: tuple[Finding, ...]) -> None:
             TamperingNoticed(what=what, path=path, expected=expected, actual=actual)
         )
         known.add((what, path, expected, actual))
+
+
+def frozen(evidence: GateEvidence) -> Iterator[Finding]:
+    """Plan, scorer and splits are as approved, control files as accepted, records untouched."""
+    yield from evidence.frozen_changes
+    yield from evidence.tampering
+    yield from evidence.control_changes
+
+
+def ignored_seeds(evidence: GateEvidence) -> Iterator[Finding]:
+    """No two seeds gave the same weights."""
+    yield from evidence.ignored_seeds
+
+
+def validated(evidence: GateEvidence) -> Iterator[Finding]:
+    """The newest validation verdict is PASS, and nothing that it read has changed."""
+    reference = evidence.validation
+    if reference is None or reference.verdict is None:
+        yield finding(
+            "validation_not_passed", f"{evidence.experiment.id} has no verdict on validation."
+        )
+        return
+    if reference.verdict.verdict is not Verdict.PASS:
+        yield finding(
+            "validation_not_passed",
+            f"{evidence.experiment.id} is {reference.verdict.verdict} on validation"
+            f" ({reference.verdict.id}).",
+        )
+    if reference.changed:
+        yield finding(
+            "validation_stale",
+            f"Changed since {reference.verdict.id}: {', '.join(reference.changed)}.",
+            changed=list(reference.changed),
+        )
+
+
+VALIDATION: tuple[Check, ...] = (
+    artifacts.bypass,
+    frozen,
+    artifacts.seeds,
+    artifacts.supervisor_findings,
+    artifacts.files,
+    artifacts.run_files,
+    artifacts.row_times,
+    artifacts.checkpoints,
+    artifacts.cadence,
+    artifacts.launches,
+    alarms.undiagnosed,
+    ignored_seeds,
+    scores.evaluations,
+    scores.isolation,
+    scores.contamination,
+    scores.reference_seeds,
+    scores.claims,
+    scores.prose,
+    scores.tier,
+)
+
+HELD_OUT: tuple[Check, ...] = (
+    validated,
+    frozen,
+    artifacts.seeds,
+    artifacts.checkpoints,
+    artifacts.launches,
+    ignored_seeds,
+    scores.evaluations,
+    scores.isolation,
+    scores.contamination,
+    scores.reference_seeds,
+    scores.generalisation,
+    scores.confirmed,
+    scores.tier,
+)
+
+GATES: dict[GateName, tuple[Check, ...]] = {
+    GateName.VALIDATION: VALIDATION,
+    GateName.HELD_OUT: HELD_OUT,
+}
+# Held-out does not check claims and artifacts again: the validation verdict read them, and it must
+# not be stale.
+
+
+def judge(evidence: GateEvidence) -> GateOutcome:
+    """Run every check of the evidence's gate, so that the outcome lists all that is wrong."""
+    return conclude(evidence, GATES[evidence.gate])
+
+
+def conclude(evidence: GateEvidence, checks: Sequence[Check]) -> GateOutcome:
+    """The verdict of `checks`: FAIL before INCONCLUSIVE before PASS."""
+    findings = tuple(
+        _named(finding, evidence.experiment.id) for check in checks for finding in check(evidence)
+    )
+    outcomes = {outcome_of(finding) for finding in findings}
+    verdict = next(
+        (outcome for outcome in (Verdict.FAIL, Verdict.INCONCLUSIVE) if outcome in outcomes),
+        Verdict.PASS,
+    )
+    return GateOutcome(
+        verdict=verdict,
+        findings=findings,
+        score=evidence.score,
+        tier=scores.reached_tier(evidence),
+        comparison=evidence.comparison,
+    )
+
+
+def _named(finding: Finding, experiment: str) -> Finding:
+    """The finding with a hint that can be typed as it is."""
+    return replace(finding, hint=_EXPERIMENT.sub(experiment, finding.hint))

@@ -8,9 +8,15 @@ from pathlib import Path
 from harness.artifacts.git import in_repository, run_git
 from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import read_rows
-from harness.claims.evidence_files import known_files
 from harness.claims.judge import JudgedClaim, judged
-from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts, KnownScore
+from harness.claims.known_facts import (
+    HOLDS,
+    ClaimKind,
+    KnownExperiment,
+    KnownFacts,
+    KnownScore,
+    known_files,
+)
 from harness.claims.sentences import Sentence, sentences
 from harness.claims.statements import experiments_named
 from harness.domain.findings import Finding

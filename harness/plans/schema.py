@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from harness.detectors.kinds import KINDS, known_thresholds
-from harness.detectors.settings import STOP_ON, WatchSettings
+from harness.detectors.kinds import KINDS, STOP_ON, WatchSettings, known_thresholds
 from harness.domain.metrics import METRICS
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, GateMode, Tier

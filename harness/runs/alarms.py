@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from harness.artifacts.metrics_file import Row
 from harness.detectors.alarm import Alarm
-from harness.detectors.settings import WatchSettings
+from harness.detectors.kinds import WatchSettings
 from harness.detectors.watch import RunWatch
 from harness.domain.findings import STOPPED, Finding
 from harness.domain.records import Run

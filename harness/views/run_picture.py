@@ -9,8 +9,8 @@ from typing import Any
 from harness.artifacts.metrics_notes import not_restored
 from harness.detectors.alarm import Alarm, open_alarms
 from harness.detectors.base import row_from
+from harness.detectors.kinds import WatchSettings
 from harness.detectors.metric_names import MetricRole, role_of
-from harness.detectors.settings import WatchSettings
 from harness.detectors.watch import RunWatch
 from harness.domain.statuses import Direction
 from harness.projections.text import one_line

@@ -53,6 +53,7 @@ RUN_LOGGER_MAY_USE = {
     "harness.errors",
     "harness.clock",
     "harness.domain",
+    "harness.domain.training_status",
     "harness.domain.variables",
 }
 NOT_AT_START = (

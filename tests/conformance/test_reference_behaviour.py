@@ -10,8 +10,8 @@ from harness.domain.findings import as_text
 from harness.domain.ids import experiment_id
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import RunStatus, Verdict
+from harness.gates.check import judge
 from harness.gates.evidence import GateEvidence
-from harness.gates.verdict import judge
 from tests.gates.evidence import evidence, run, scored, with_run, without_file
 
 RUNNING, COMPLETED = RunStatus.RUNNING, RunStatus.COMPLETED

@@ -15,8 +15,8 @@ from harness.detectors.kinds import KINDS
 from harness.domain.findings import as_text
 from harness.domain.statuses import ExperimentStatus, Verdict
 from harness.errors import UsageError
+from harness.gates.check import judge
 from harness.gates.evidence import GateEvidence
-from harness.gates.verdict import judge
 from harness.loop.next_step import next_step
 from harness.loop.steps import Diagnose
 from harness.plans.parse import parse_plan

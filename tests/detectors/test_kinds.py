@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from harness.detectors.alarm import Alarm, Severity
-from harness.detectors.kinds import KINDS
-from harness.detectors.settings import WatchSettings
+from harness.detectors.kinds import KINDS, WatchSettings
 from harness.detectors.watch import RunWatch
 
 Values = Callable[[int], Mapping[str, float]]

@@ -15,8 +15,7 @@ import pytest
 from bench.detectors.real import labels
 from harness.artifacts.metrics_file import read_rows
 from harness.detectors.alarm import Alarm, Severity, open_alarms
-from harness.detectors.kinds import KINDS, AlarmKind, Threshold, known_thresholds
-from harness.detectors.settings import WatchSettings
+from harness.detectors.kinds import KINDS, AlarmKind, Threshold, WatchSettings, known_thresholds
 from harness.detectors.watch import RunWatch
 from harness.domain.statuses import Direction
 from harness.errors import UsageError

@@ -6,8 +6,8 @@ import pytest
 
 from harness.artifacts.experiment_files import Claim
 from harness.domain.statuses import GateName, Tier, Verdict
+from harness.gates.check import judge
 from harness.gates.evidence import ValidationReference
-from harness.gates.verdict import judge
 from tests.gates.evidence import MINIMIZE, evidence, scored, verdict
 
 HELD_OUT = evidence(GateName.HELD_OUT)

@@ -10,9 +10,9 @@ from harness.detectors.alarm import Alarm, Point, Severity
 from harness.domain.findings import Finding, as_text
 from harness.domain.statuses import RunStatus, Tier, Verdict
 from harness.evaluation.scores import counted_runs
+from harness.gates.check import judge
 from harness.gates.evidence import GateEvidence
 from harness.gates.findings import FINDINGS, finding
-from harness.gates.verdict import judge
 from harness.runs.endings import bypassed
 from tests.gates.evidence import (
     MINIMIZE,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from harness.domain.findings import Finding
 from harness.domain.statuses import RunStatus, Verdict
-from harness.gates.verdict import judge
+from harness.gates.check import judge
 from tests.gates.evidence import TIMES, at, evidence, run, with_run
 
 
