@@ -4,7 +4,7 @@ import codecs
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -84,24 +84,27 @@ def decode(data: bytes, *, where: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def hash_path(path: Path) -> str:
+def hash_path(path: Path, *, at_block: Callable[[], None] = lambda: None) -> str:
     """SHA-256 of a file's bytes, or of a folder's sorted (relative path, SHA-256) pairs.
 
-    A link in a folder counts by the text of its target; empty folders do not count. Errors as
-    `open_regular`.
+    A link in a folder counts by the text of its target; empty folders do not count. `at_block` is
+    called before each block that is read, and may raise. Errors as `open_regular`.
     """
     if not path.is_dir():
-        return hash_file(path)
-    pairs = [[relative, _entry(path / relative)] for relative in sorted(_names(path))]
+        return hash_file(path, at_block=at_block)
+    pairs = [[relative, _entry(path / relative, at_block)] for relative in sorted(_names(path))]
     return sha256_bytes(canonical_json(pairs))
 
 
-def hash_file(path: Path) -> str:
-    """SHA-256 of a regular file's bytes; a link is followed. Errors as `open_regular`."""
+def hash_file(path: Path, *, at_block: Callable[[], None] = lambda: None) -> str:
+    """SHA-256 of a regular file's bytes; a link is followed. `at_block` as for `hash_path`, errors
+    as `open_regular`."""
     digest = hashlib.sha256()
     with open_regular(path) as stream:
+        at_block()
         while block := stream.read(_BLOCK):
             digest.update(block)
+            at_block()
     return digest.hexdigest()
 
 
@@ -123,10 +126,10 @@ def _names(root: Path) -> Iterator[str]:
             yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
 
 
-def _entry(path: Path) -> str:
+def _entry(path: Path, at_block: Callable[[], None]) -> str:
     if path.is_symlink():
         return sha256_bytes(b"link:" + os.fsencode(os.readlink(path)))
-    return hash_file(path)
+    return hash_file(path, at_block=at_block)
 
 
 def content_hash(root: Path, relative: str) -> str | None:

@@ -171,9 +171,14 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         FAIL,
     ),
     "checkpoint_changed": FindingKind(
-        "A checkpoint is not what it was when the harness recorded it.",
-        "Train again.",
+        "A checkpoint is not what it was when the run told of it, or when the harness recorded it.",
+        "Call `log.checkpoint_saved` after each save and leave the file alone then; train again.",
         FAIL,
+    ),
+    "checkpoint_overwritten": FindingKind(
+        "A checkpoint that is not the final one was written again, and not told of again.",
+        "Call `log.checkpoint_saved` after each save.",
+        PASS,
     ),
     "checkpoint_removed": FindingKind(
         "A checkpoint was removed by `harness gc` after its experiment was discarded.",

@@ -219,7 +219,8 @@ class ProgramRun(SupervisedRun[ProgramReport]):
     def close(self, ended: EndedRun) -> ProgramReport:
         run, project = ended.run, self.project
         if ended.cut is not None:
-            closed = close_run(project, run, ended.rows, ended.measured(ended.cut))
+            ending = ended.measured(ended.cut)
+            closed = close_run(project, run, ended.rows, ending, told=ended.told)
             return ProgramReport(run=closed, model=None, problems=())
         seconds = ended.seconds or 0.0
         seen = Observed(
@@ -240,7 +241,14 @@ class ProgramRun(SupervisedRun[ProgramReport]):
         stdout = project.layout.run(run.experiment, run.id, "stdout")
         read = read_result(stdout, seen.output / "result.json")
         return judge_result(
-            project, run, self.spec, read, seen, seconds=seconds, findings=ended.findings
+            project,
+            run,
+            self.spec,
+            read,
+            seen,
+            seconds=seconds,
+            findings=ended.findings,
+            told=ended.told,
         )
 
     def _is_cpu(self) -> bool:

@@ -1,6 +1,6 @@
 """Judging a trainer's result and closing its run; and the run's folder before the start."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from harness.runs.collect import close_run, read_all
 from harness.runs.endings import Ending, explain, last_lines
 from harness.runs.environment import fresh_folder
 from harness.runs.origin import origin_findings
+from harness.runs.tellings import Seen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +106,9 @@ def judge_result(
     *,
     seconds: float,
     findings: list[Finding] | None = None,
+    told: Mapping[str, Seen] | None = None,
 ) -> ProgramReport:
-    """Validate, record, close."""
+    """Validate, record, close. `told`: see `close_run`."""
     problems, digest = FieldProblems(reported.problems), None
     if reported.result is None:
         problems += changes(spec, seen)
@@ -138,7 +140,7 @@ def judge_result(
             writer.append(checkpoint)
             writer.append(_model(run, spec, checkpoint))
     ending = _ending(project, run, spec, reported, seen, problems, seconds, findings or [])
-    closed = close_run(project, run, read_all(project.layout, run), ending)
+    closed = close_run(project, run, read_all(project.layout, run), ending, told=told)
     model = checkpoint.checkpoint if accepted and checkpoint else None
     return ProgramReport(run=closed, model=model, problems=tuple(problems))
 

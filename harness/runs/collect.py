@@ -1,8 +1,7 @@
 """Closing a run: its rows, its checkpoints, the hashes of its files."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any
 
 from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
@@ -11,13 +10,15 @@ from harness.domain.findings import CLOCK_SET, Finding
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
-from harness.files import atomic_write, pretty_json, walk_files
+from harness.files import atomic_write, pretty_json
 from harness.ledger.facts import Checkpoint, CheckpointRecorded, RunEnded
 from harness.ledger.project import Project
 from harness.runs.alarms import RunAlarms
+from harness.runs.checkpoint_watch import size_of
 from harness.runs.endings import Ending, not_exact
 from harness.runs.origin import origin_findings, untrained_findings
 from harness.runs.run_tail import RunRows
+from harness.runs.tellings import Seen, Telling, epoch_of, final, newest, place_of, shape_of
 
 _HASHED = ("run", "metrics", "status", "stdout", "stderr", "alarms")
 _RUN_JSON = (
@@ -43,20 +44,38 @@ def read_all(layout: Layout, run: Run, alarms: RunAlarms | None = None) -> RunRo
 
 
 def close_run(
-    project: Project, run: Run, rows: RunRows, ending: Ending, *, began: float | None = None
+    project: Project,
+    run: Run,
+    rows: RunRows,
+    ending: Ending,
+    *,
+    began: float | None = None,
+    told: Mapping[str, Seen] | None = None,
 ) -> Run:
-    """Record the run's checkpoints and its end; write run.json. `began`: see `origin_findings`."""
+    """Record the run's checkpoints and its end; write run.json. `began`: see `origin_findings`.
+    `told`: what its supervisor saw of the checkpoints; None when it died."""
     ledger, layout = project.ledger, project.layout
-    checkpoints, problems = _checkpoints(layout, run, rows)
+    latest = newest(rows.checkpoints)
+    named, problems = _checkpoints(layout, run, latest)
+    known = {name: _as_told(layout, fact, (told or {}).get(name)) for name, fact in named.items()}
+    changed = [name for name, same in known.items() if same is False]
+    # Recorded as told only when it is known to be that: else a kill before the run's end would
+    # leave changed bytes as what the supervisor had seen.
+    checkpoints = [
+        replace(fact, told=latest[name].number if known[name] else None)
+        for name, fact in named.items()
+    ]
     if (made := _accepted_model(project, run)) is not None:
-        marked = (replace(fact, final=fact.checkpoint == made) for fact in checkpoints)
-        checkpoints = sorted(marked, key=lambda fact: fact.final)
+        checkpoints = [replace(fact, final=fact.checkpoint == made) for fact in checkpoints]
+    checkpoints.sort(key=lambda fact: fact.final)
     problems += not_exact(f"{run.experiment}/{run.id}", rows.resumes)
-    completed = ending.status is RunStatus.COMPLETED
-    for final in (fact for fact in checkpoints if fact.final and completed):
-        problems += origin_findings(project, run, final, began, ending.findings)
-        problems += untrained_findings(final, checkpoints, _initial(layout, run, rows))
-    for checkpoint in _changed(checkpoints, ledger.checkpoints(run.experiment, run.id), made):
+    if ending.status is RunStatus.COMPLETED:
+        paths = {named[name].path for name in changed}
+        problems += [_changed_finding(fact) for fact in checkpoints if fact.path in paths]
+        for last in (fact for fact in checkpoints if fact.final):
+            problems += origin_findings(project, run, last, began, ending.findings)
+            problems += untrained_findings(last, checkpoints, _initial(layout, run, latest))
+    for checkpoint in _not_recorded(checkpoints, ledger.checkpoints(run.experiment, run.id), made):
         ledger.append(checkpoint)
     ended = RunEnded(
         experiment=run.experiment,
@@ -93,7 +112,28 @@ def _accepted_model(project: Project, run: Run) -> str | None:
     return mine[-1].artifact if mine and mine[-1].accepted else None
 
 
-def _changed(
+def _as_told(layout: Layout, fact: CheckpointRecorded, seen: Seen | None) -> bool | None:
+    """Whether the checkpoint still is what its newest row told of; None where nobody saw that."""
+    if seen is None or (seen.sha256 is None and seen.shape is None):
+        return None
+    if seen.sha256 is not None:
+        return seen.sha256 == fact.checkpoint
+    return shape_of(layout.root / fact.path, most=len(seen.shape or ()) + 1) == seen.shape
+
+
+def _changed_finding(fact: CheckpointRecorded) -> Finding:
+    name = f"{fact.experiment}/{fact.run}"
+    return Finding(
+        "checkpoint_changed" if fact.final else "checkpoint_overwritten",
+        f"{fact.path} of {name} was written after checkpoint_saved had told of it, and not told of"
+        " again.",
+        "Call log.checkpoint_saved(path) after each save, when the file is whole, and leave the"
+        " file alone then.",
+        {"run": name, "path": fact.path},
+    )
+
+
+def _not_recorded(
     facts: list[CheckpointRecorded], recorded: list[Checkpoint], made: str | None
 ) -> list[CheckpointRecorded]:
     """What the ledger does not hold yet; after a resume another checkpoint may be the final one."""
@@ -144,34 +184,27 @@ def _hashes(layout: Layout, run: Run) -> dict[str, str]:
 
 
 def _checkpoints(
-    layout: Layout, run: Run, rows: RunRows
-) -> tuple[list[CheckpointRecorded], list[Finding]]:
-    """The checkpoints that the run reported and kept, one a path, the final one last; and findings
-    of those that cannot be read."""
-    checkpoints: list[CheckpointRecorded] = []
+    layout: Layout, run: Run, latest: Mapping[str, Telling]
+) -> tuple[dict[str, CheckpointRecorded], list[Finding]]:
+    """The checkpoints that the run reported and kept, by the name that it gave; and findings of
+    those that cannot be read."""
+    checkpoints: dict[str, CheckpointRecorded] = {}
     problems: list[Finding] = []
-    latest: dict[str, dict[str, Any]] = {}
-    for row in rows.checkpoints:
-        name = str(row.get("path"))
-        latest.pop(name, None)  # so that a path reported again moves to the end
-        latest[name] = row
-    finals = [name for name, row in latest.items() if row.get("final") is True] or list(latest)
-    for name, row in latest.items():
+    last = final(dict(latest))
+    for name, telling in latest.items():
         try:
-            path = _inside(layout.run(run.experiment, run.id), name)
-            if name != finals[-1] and not path.exists():
+            path = place_of(layout.run(run.experiment, run.id), name)
+            if telling is not last and not path.exists():
                 # Training keeps the newest, the best and the due ones, and removed this one.
                 continue
-            checkpoints.append(
-                CheckpointRecorded(
-                    experiment=run.experiment,
-                    run=run.id,
-                    checkpoint=hash_path(path),
-                    path=layout.relative(path),
-                    bytes=_size(path),
-                    epoch=_epoch(row.get("epoch")),
-                    final=name == finals[-1],
-                )
+            checkpoints[name] = CheckpointRecorded(
+                experiment=run.experiment,
+                run=run.id,
+                checkpoint=hash_path(path),
+                path=layout.relative(path),
+                bytes=size_of(path),
+                epoch=epoch_of(telling.row),
+                final=telling is last,
             )
         # A name can be hostile: a null byte is a ValueError, a loop of links a RuntimeError.
         except (UsageError, OSError, ValueError, RuntimeError) as error:
@@ -184,38 +217,10 @@ def _checkpoints(
                     " log.checkpoint_dir.",
                 )
             )
-    return sorted(checkpoints, key=lambda fact: fact.final), problems
+    return checkpoints, problems
 
 
-def _initial(layout: Layout, run: Run, rows: RunRows) -> set[str]:
+def _initial(layout: Layout, run: Run, latest: Mapping[str, Telling]) -> set[str]:
     """Paths, relative to the project, of what the run said it started from."""
-    newest = {str(row.get("path")): row.get("initial") is True for row in rows.checkpoints}
     folder = layout.relative(layout.run(run.experiment, run.id))
-    return {f"{folder}/{name}" for name, initial in newest.items() if initial}
-
-
-def _epoch(value: Any) -> int | None:
-    # The ledger's columns hold 64 bits; a reported epoch can be any JSON number.
-    return value if isinstance(value, int) and abs(value) < 2**53 else None
-
-
-def _inside(folder: Path, name: str) -> Path:
-    if "\ufffd" in name:  # the row reader puts it in place of what no fact can hold
-        raise UsageError(
-            f"{name} is no name that can be recorded: parts of it are no text.",
-            hint="Name checkpoints in plain text.",
-        )
-    path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink():
-        raise UsageError(
-            f"{name} lies outside the run's folder.", hint="Save it below log.checkpoint_dir."
-        )
-    return path
-
-
-def _size(path: Path) -> int:
-    return (
-        path.stat().st_size
-        if path.is_file()
-        else sum(file.lstat().st_size for file in walk_files(path))
-    )
+    return {f"{folder}/{name}" for name, told in latest.items() if told.row.get("initial") is True}

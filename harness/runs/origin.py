@@ -1,6 +1,9 @@
 """Whether a final checkpoint was made inside its run, and was no file that was there before.
 
-Checked when the run is closed. An exact copy is found; one with a byte changed is not.
+Checked when the run is closed. A file that was moved or linked in is older than the run's folder:
+its birth tells it, however its times were set. An exact copy is found by its bytes; one with a byte
+changed is not. Where the file system keeps no birth, the time of writing stands in for it: then a
+file that was moved in with a new time, or within two seconds of its writing, is not found.
 """
 
 import contextlib
@@ -9,6 +12,7 @@ import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from harness.artifacts.birth import birth_time
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import hash_file
 from harness.artifacts.objects import ObjectDamagedError
@@ -21,7 +25,8 @@ from harness.ledger.facts import CheckpointRecorded
 from harness.ledger.project import Project
 
 _SLACK_S = 2.0
-"""What the coarsest file systems round times to."""
+"""What the coarsest file systems round times to, and by how much the ledger's clock and a file
+system's may differ."""
 _SMALLEST = 32
 """Bytes; less says too little to tell one file from another."""
 _LEAST_EPOCHS = 3
@@ -39,15 +44,16 @@ def origin_findings(
 ) -> list[Finding]:
     """`checkpoint_out_of_window` or `checkpoint_known` for a checkpoint that the run did not make.
 
-    `began` is the file system's time of the run's folder, by default of the registration. What an
-    earlier run of the same seed left is its own: that training went on or was repeated.
+    `began` is the file system's time of the run's folder as it was made; None for one that an
+    earlier process made. What an earlier run of the same seed left is its own: that training went
+    on or was repeated.
     """
     first = project.ledger.first_with_checkpoint(final.checkpoint)
     if _own(project, run, final.checkpoint) or (
         first is not None and first.experiment != run.experiment
     ):
         return []  # the second is `checkpoint_copied`, which the gate finds
-    since = parse_iso(run.registered_at).timestamp() if began is None else began
+    since = _folder_made(project, run) if began is None else began
     path = project.layout.root / final.path
     files = [
         file for file in (walk_files(path) if path.is_dir() else [path]) if not file.is_symlink()
@@ -66,18 +72,39 @@ def origin_findings(
                 {**data, "known": known},
             )
         ]
-    newest = max(file.lstat().st_mtime for file in files) if files else since
-    if newest < since - _SLACK_S and not any(finding.code == CLOCK_SET for finding in ending):
+    old = _older(files, since)
+    if old is not None and not any(finding.code == CLOCK_SET for finding in ending):
         return [
             Finding(
                 "checkpoint_out_of_window",
-                f"{final.path} was written {since - newest:.0f} s before {name} began.",
-                "Train, and save the checkpoint while it trains: a file that was moved or copied in"
-                " is no result.",
+                f"{project.layout.relative(old[0])} was there {old[1]:.3g} s before {name} began.",
+                "Train, and save the checkpoint while it trains: a file that was moved, linked or"
+                " copied in is no result.",
                 data,
             )
         ]
     return []
+
+
+def _folder_made(project: Project, run: Run) -> float:
+    """When the run's folder was made. One that was put in its place may be older: the run was
+    registered before its folder was made."""
+    registered = parse_iso(run.registered_at).timestamp()
+    born = birth_time(project.layout.run(run.experiment, run.id))
+    return registered if born is None else max(born, registered - _SLACK_S)
+
+
+def _older(files: Sequence[Path], since: float) -> tuple[Path, float] | None:
+    """A file of the checkpoint that was there before `since`, and by how many seconds."""
+    births = [birth_time(file) for file in files]
+    known = [birth for birth in births if birth is not None]
+    if len(known) == len(files):
+        ages = [(file, since - birth) for file, birth in zip(files, known, strict=True)]
+        old = [(file, age) for file, age in ages if age > 0]
+        return max(old, key=lambda one: one[1]) if old else None
+    written = {file: file.lstat().st_mtime for file in files}
+    newest = max(written, key=lambda file: written[file])
+    return (newest, since - written[newest]) if written[newest] < since - _SLACK_S else None
 
 
 def untrained_findings(
@@ -150,7 +177,8 @@ def _before(project: Project, run: Run, sizes: set[int], since: float) -> Iterat
 def _hashed(path: Path, name: str, sizes: set[int], since: float) -> Iterator[tuple[str, str]]:
     try:
         status = path.lstat()
-        # No program can set ctime: an older one proves that the file existed before the run.
+        # Not by its birth: the run may have written what it made over an older file. No program
+        # can set ctime, so an older one proves that these bytes stood there before the run.
         if stat.S_ISREG(status.st_mode) and status.st_size in sizes and status.st_ctime < since:
             yield name, hash_file(path)
     except (OSError, HarnessError):

@@ -1,7 +1,9 @@
 """Closes the runs whose supervisor died, after what survived of them was ended."""
 
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 
+from harness.artifacts.content import content_hash
 from harness.clock import parse_iso
 from harness.domain.findings import Finding
 from harness.domain.records import Run
@@ -16,6 +18,8 @@ from harness.runs.endings import Ending
 from harness.runs.environment import remove_private
 from harness.runs.launchers.launcher import job_of
 from harness.runs.lock import try_supervising
+from harness.runs.run_tail import RunRows
+from harness.runs.tellings import final, newest
 from harness.runs.workspace import remove_workspace
 
 
@@ -51,11 +55,14 @@ def _close(project: Project, run: Run) -> Finding:
         what += f", but {killed.left} could not be"
     if project.ledger.program(run.experiment) is not None:
         status, reason = _program(project, run, what)
-    elif run.status is RunStatus.RUNNING and (rows.end or {}).get("status") == "completed":
+    elif run.status is not RunStatus.RUNNING or (rows.end or {}).get("status") != "completed":
+        status, reason = RunStatus.LOST, f"its supervisor died before the run had ended; {what}"
+    elif (why := _not_vouched_for(project, run, rows)) is not None:
+        status = RunStatus.LOST
+        reason = f"its supervisor died, and {why}; its end row says completed; {what}"
+    else:
         status = RunStatus.COMPLETED
         reason = f"its supervisor died; its end row says completed; {what}"
-    else:
-        status, reason = RunStatus.LOST, f"its supervisor died before the run had ended; {what}"
     closed = close_run(
         project, run, rows, Ending(status=status, reason=reason, seconds=_seconds(project, run))
     )
@@ -65,9 +72,29 @@ def _close(project: Project, run: Run) -> Finding:
         f"{name} was closed as {closed.status}: {reason}.",
         "Nothing to do."
         if status is RunStatus.COMPLETED
-        else "Train again: its seed is outstanding.",
+        else f"`harness train {run.experiment} --resume` goes on with it; `harness train"
+        f" {run.experiment}` trains its seed anew.",
         {"run": name, "status": closed.status.value, "ended_processes": killed.count},
     )
+
+
+def _not_vouched_for(project: Project, run: Run, rows: RunRows) -> str | None:
+    """Why the final checkpoint is not known to be what the run saved: since its supervisor's death
+    nobody saw what was put there. None when its hash was recorded before and still holds."""
+    told = project.ledger.tellings(run.experiment, run.id)
+    if any(number > len(rows.checkpoints) for number, _ in told.values()):
+        return "rows that it had seen are gone"
+    last = final(newest(rows.checkpoints))
+    if last is None:
+        return "no checkpoint was told of"
+    folder = project.layout.relative(project.layout.run(run.experiment, run.id))
+    path = PurePosixPath(folder, last.name).as_posix()
+    number, content = told.get(path, (0, ""))
+    if number != last.number:
+        return "it had not hashed the final checkpoint"
+    if content_hash(project.layout.root, path) != content:
+        return "the final checkpoint is not what it had recorded"
+    return None
 
 
 def _program(project: Project, run: Run, what: str) -> tuple[RunStatus, str]:

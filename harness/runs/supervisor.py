@@ -23,6 +23,7 @@ from harness.ledger.facts import RunStarted
 from harness.ledger.project import Project
 from harness.process import identity
 from harness.runs.alarms import RunAlarms
+from harness.runs.checkpoint_watch import CheckpointWatch
 from harness.runs.collect import read_all, rows_of, write_run_json
 from harness.runs.endings import (
     Ending,
@@ -49,6 +50,7 @@ from harness.runs.launchers.launcher import (
     open_launcher,
 )
 from harness.runs.run_tail import RunRows, RunTail
+from harness.runs.tellings import Seen
 from harness.runs.workspace import Workspace, remove_workspace
 
 _POLL_SECONDS = 0.1
@@ -86,6 +88,8 @@ class EndedRun:
     seconds: float | None = None
     findings: list[Finding] = field(default_factory=list)
     """What the supervisor saw of its rows and of its processes."""
+    told: Mapping[str, Seen] = field(default_factory=dict)
+    """What it saw of the checkpoints that the rows tell of, by the name that they give."""
 
     def measured(self, ending: Ending) -> Ending:
         """`ending` with what was measured."""
@@ -201,7 +205,9 @@ def _start_and_follow(
     clock = project.clock
     write_run_json(project.layout, run)
     alarms, tail = RunAlarms(project, run), RunTail(rows_of(project.layout, run), clock)
-    _take(task, alarms, tail.before())
+    before = tail.before()
+    _take(task, alarms, before)
+    watch = CheckpointWatch(project, run, before)
     try:
         handle = launcher.submit(_command(task, registered))
     except (OSError, HarnessError) as error:
@@ -212,14 +218,16 @@ def _start_and_follow(
     try:
         run = _record_start(task, run, handle)
         with interrupts.heeded():
-            cut = _follow(task, run, launcher, handle, tail, alarms)
+            cut = _follow(task, run, launcher, handle, tail, alarms, watch)
     except KeyboardInterrupt:
         cut = cancelled()
     finally:
         seconds = clock.monotonic() - start
         killed = _end(task, run, launcher, handle)
     # One more look, after everything has ended: it takes what was written since the last one.
-    _take(task, alarms, tail.look())
+    last = tail.look()
+    _take(task, alarms, last)
+    watch.take(last)
     return EndedRun(
         run=run,
         began=began,
@@ -228,6 +236,7 @@ def _start_and_follow(
         exit_code=launcher.poll(handle, seconds=0),
         seconds=seconds,
         findings=[*leftovers(run, killed.left), *tail.findings()],
+        told=watch.end(),
     )
 
 
@@ -282,11 +291,13 @@ def _follow(
     handle: Handle,
     tail: RunTail,
     alarms: RunAlarms,
+    watch: CheckpointWatch,
 ) -> Ending | None:
     """Watch until the command ends by itself (None) or has to be ended (how)."""
     progress, start = _Progress(task.on_event, tail.rows), task.project.clock.monotonic()
     while launcher.poll(handle, seconds=_POLL_SECONDS) is None:
         new = tail.look()
+        watch.take(new)
         for alarm in _take(task, alarms, new):
             task.on_event(_alarm_event(tail.rows.run, alarm))
         elapsed = task.project.clock.monotonic() - start

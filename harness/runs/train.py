@@ -254,4 +254,7 @@ class SeedRun(SupervisedRun[SeedReport]):
             stderr = last_lines(self.project.layout.run(run.experiment, run.id, "stderr"))
             ending = by_itself(run, ended.exit_code or 0, ended.rows, stderr)
         ending = ended.measured(ending)
-        return SeedReport(run=close_run(self.project, run, ended.rows, ending, began=ended.began))
+        closed = close_run(
+            self.project, run, ended.rows, ending, began=ended.began, told=ended.told
+        )
+        return SeedReport(run=closed)

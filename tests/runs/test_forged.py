@@ -94,6 +94,37 @@ HOSTILE: dict[str, tuple[str, str]] = {
         ),
         "checkpoint_out_of_window",
     ),
+    "weights moved in with a new time": (
+        (
+            "log.start(); log.epoch(0, {'loss': 1}); shutil.move('hidden/base.bin', weights);"
+            "os.utime(weights); log.checkpoint_saved(weights, final=True); log.end()"
+        ),
+        "checkpoint_out_of_window",
+    ),
+    "an older file put beside new ones in a folder": (
+        (
+            "log.start(); log.epoch(0, {'loss': 1}); (model := log.checkpoint_dir / 'model').mkdir();"
+            " shutil.move('hidden/base.bin', model / 'base.bin'); (model / 'config').write_text('x');"
+            " log.checkpoint_saved(model, final=True); log.end()"
+        ),
+        "checkpoint_out_of_window",
+    ),
+    "weights that are written after they were told of": (
+        (
+            "log.start(); log.epoch(0, {'loss': 1}); save(); time.sleep(0.5);"
+            " weights.write_text('better weights than these there are none'); log.end()"
+        ),
+        "checkpoint_changed",
+    ),
+    "weights put in place of those that were told of": (
+        (
+            "log.start(); log.epoch(0, {'loss': 1}); save(); other = folder / 'other';"
+            " other.write_text('better weights than these there are none');"
+            " time.sleep(0.5); os.utime(other, ns=(weights.stat().st_mtime_ns,) * 2);"
+            " os.replace(other, weights); log.end()"
+        ),
+        "checkpoint_changed",
+    ),
     "a folder of weights that others made": (
         (
             "log.start(); log.epoch(0, {'loss': 1});"
@@ -154,6 +185,30 @@ HONEST: dict[str, str] = {
         "(model / 'adapter.bin').write_text(f'adapter {log.seed}' * 9)\n"
         "log.checkpoint_saved(model, final=True); log.end()"
     ),
+    "saved where temporary files are, then moved in": (
+        "import tempfile\nlog.start(); log.epoch(0, {'loss': 1})\n"
+        "new = Path(tempfile.mkdtemp()) / 'new'; new.write_text(f'weights {log.seed}' * 9)\n"
+        "shutil.move(new, weights); log.checkpoint_saved(weights, final=True); log.end()"
+    ),
+    "one file for all epochs, told of each time": (
+        "log.start()\n"
+        "for i in range(60):\n"
+        "    log.epoch(i, {'loss': 1}); weights.write_bytes(bytes([i, log.seed]) * 500_000)\n"
+        "    log.checkpoint_saved(weights, epoch=i); time.sleep(0.01)\n"
+        "log.end()"
+    ),
+    "only the newest one kept": (
+        "log.start()\n"
+        "for i in range(4):\n"
+        "    path = log.checkpoint_dir / f'{i}.bin'; path.write_text(f'{i} {log.seed}' * 30)\n"
+        "    log.epoch(i, {'loss': 1}); log.checkpoint_saved(path, epoch=i); time.sleep(0.2)\n"
+        "    i and (log.checkpoint_dir / f'{i - 1}.bin').unlink()\n"
+        "log.end()"
+    ),
+    "linked and made read-only after it was told of": (
+        "log.start(); log.epoch(0, {'loss': 1}); save(); os.link(weights, folder / 'best');"
+        " weights.chmod(0o444); log.end()"
+    ),
     "saved by a child process": (
         "import subprocess, sys\nlog.start(); log.epoch(0, {'loss': 1})\ncode ="
         ' f\'open({str(weights)!r}, "w").write("w{log.seed}" *'
@@ -175,6 +230,7 @@ HONEST: dict[str, str] = {
 }
 NEW = {code for _, code in HOSTILE.values()} | {
     "clock_set",
+    "checkpoint_overwritten",
     "weights_unchanged",
     "launches_beyond_seeds",
 }

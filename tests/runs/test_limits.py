@@ -238,13 +238,16 @@ def test_what_survived_a_killed_supervisor_is_ended_before_its_run_is_closed(
     if kind is not None:
         sandbox_of(kind)
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
-    (root / "train.py").write_text(family(mark, f"{'log.end()' if ended else ''}\ntime.sleep(600)"))
+    saved = "path = log.checkpoint_dir / 'w'; path.write_text('w'); log.checkpoint_saved(path)\n"
+    saved += "log.end()\n" if ended else ""
+    (root / "train.py").write_text(family(mark, f"{saved}time.sleep(600)"))
     supervisor = supervisor_process(project, kind)
-    rows = 2 if ended else 1
+    rows = 3 if ended else 2
     metrics = project.layout.run("exp-0001", "run-01", "metrics")
     try:
         wait_until(lambda: len(processes_with(mark)) >= 3)
         wait_until(lambda: metrics.exists() and metrics.read_bytes().count(b"\n") == rows)
+        wait_until(lambda: project.ledger.tellings("exp-0001", "run-01"))
         assert recover(project) == [], "its supervisor lives"
     finally:
         supervisor.send_signal(signal.SIGKILL)

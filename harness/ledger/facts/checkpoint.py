@@ -36,6 +36,9 @@ class CheckpointRecorded(Fact):
     bytes: int
     epoch: int | None
     final: bool  # the one that evaluations use
+    # Which of the run's checkpoint rows told of it, from 1: written only by the run's supervisor,
+    # which found these bytes there. None for what was found after its death.
+    told: int | None = None
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -45,11 +48,25 @@ class CheckpointRecorded(Fact):
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
         key = (body["experiment"], body["run"], body["checkpoint"])
         existing(state, fact, "runs", *key[:2])
+        # Optional fields may be absent from the bytes of older facts.
+        told = body.get("told")
         if state.get("checkpoints", *key) is None:
-            state.insert("checkpoints", body | log(fact))
+            state.insert("checkpoints", without(body, "told") | log(fact))
         else:  # the same content again: only where it lies and its part may have changed
             changes = {name: body[name] for name in ("path", "epoch", "final")}
             state.update("checkpoints", key, changes)
+        if told is not None:
+            _note_telling(state, (*key[:2], body["path"]), told, body["checkpoint"])
+
+
+def _note_telling(state: State, key: tuple[str, str, str], told: int, content: str) -> None:
+    """Of each path its newest telling counts."""
+    known = state.get("tellings", *key)
+    if known is None:
+        names = dict(zip(("experiment", "run", "path"), key, strict=True))
+        state.insert("tellings", names | {"told": told, "checkpoint": content})
+    elif told >= known["told"]:
+        state.update("tellings", key, {"told": told, "checkpoint": content})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +129,16 @@ checkpoints = sa.Table(
     *log_columns(),
 )
 
+tellings = sa.Table(
+    "tellings",
+    metadata,
+    sa.Column("experiment", sa.Text, primary_key=True),
+    sa.Column("run", sa.Text, primary_key=True),
+    sa.Column("path", sa.Text, primary_key=True),
+    *required(sa.Integer, "told"),
+    *required(sa.Text, "checkpoint"),
+)
+
 
 class CheckpointLedger(LedgerPart):
     def checkpoints(self, experiment: str, run: str | None = None) -> list[Checkpoint]:
@@ -120,6 +147,13 @@ class CheckpointLedger(LedgerPart):
         if run is not None:
             query = query.where(checkpoints.c.run == run)
         return [_record(row) for row in self._rows(query.order_by(*oldest_first(checkpoints)))]
+
+    def tellings(self, experiment: str, run: str) -> dict[str, tuple[int, str]]:
+        """Path -> (row, content hash): the newest telling that the run's supervisor hashed."""
+        query = sa.select(tellings).where(
+            tellings.c.experiment == experiment, tellings.c.run == run
+        )
+        return {row["path"]: (row["told"], row["checkpoint"]) for row in self._rows(query)}
 
     def first_with_checkpoint(self, content: str) -> Checkpoint | None:
         """The earliest record of these weights, whichever run left them."""

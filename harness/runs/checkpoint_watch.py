@@ -1,0 +1,189 @@
+"""Hashes a run's checkpoints when its rows tell of them, so that a later change is seen, and that
+what a dead supervisor left can be told from what was put there since.
+
+In a thread: neither rows nor limits wait for a large file, and the training is not held up.
+"""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from harness.artifacts.content import hash_path
+from harness.artifacts.metrics_file import Row
+from harness.domain.records import Run
+from harness.errors import UsageError
+from harness.files import walk_files
+from harness.ledger.facts import CheckpointRecorded
+from harness.ledger.project import Project
+from harness.runs.tellings import Seen, Shape, Telling, epoch_of, place_of, shape_of
+
+MOST_FILES = 2_000
+"""Of which a look takes the shape, of all new checkpoints together."""
+_MOST_FACTS = 20
+"""Recorded at one look; of a path that is told again and again, only the newest is."""
+_WRONG = (UsageError, OSError, ValueError, RuntimeError)
+"""What a hostile name or folder raises; `close_run` says what is wrong with it."""
+
+
+class _GivenUpError(Exception):
+    """The file is told again, or the run has ended: its hash is not wanted any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    telling: Telling
+    shape: Shape | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Hashed:
+    job: _Job
+    sha256: str
+    bytes: int
+
+
+class CheckpointWatch:
+    """Of one attempt. All but the hashing is called by the supervisor's own thread."""
+
+    def __init__(self, project: Project, run: Run, before: Iterable[Row]) -> None:
+        """`before`: the rows of earlier attempts."""
+        self._project, self._run = project, run
+        self._folder = project.layout.run(run.experiment, run.id)
+        self._count = 0
+        self._seen: dict[str, Seen] = {}
+        self._newest: dict[str, _Job] = {}
+        self._due: dict[str, _Job] = {}
+        self._hashed: dict[str, _Hashed] = {}
+        self._changed = threading.Condition()
+        self._over = False
+        self._thread: threading.Thread | None = None
+        self._take_earlier(before)
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Note what new rows tell of, and record what was hashed since the last call."""
+        told = {telling.name: telling for telling in self._numbered(rows)}
+        left = MOST_FILES
+        for name, telling in told.items():
+            shape = self._shape(name, left)
+            left -= len(shape or ())
+            self._put(_Job(telling=telling, shape=shape))
+        self._record()
+
+    def end(self) -> dict[str, Seen]:
+        """After the run's processes have ended: stop hashing; what is known of each path."""
+        with self._changed:
+            self._over = True
+            self._due.clear()
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+        self._record(most=None)
+        return dict(self._seen)
+
+    # The supervisor's side
+
+    def _take_earlier(self, rows: Iterable[Row]) -> None:
+        known = self._project.ledger.tellings(self._run.experiment, self._run.id)
+        for telling in self._numbered(rows):
+            number, sha256 = known.get(self._path(telling.name), (0, None))
+            same = number == telling.number
+            self._seen[telling.name] = Seen(
+                number=telling.number, sha256=sha256 if same else None, shape=None
+            )
+
+    def _numbered(self, rows: Iterable[Row]) -> list[Telling]:
+        told = [row for row in rows if row.get("event") == "checkpoint"]
+        first = self._count + 1
+        self._count += len(told)
+        return [
+            Telling(number=number, name=str(row.get("path")), row=row)
+            for number, row in enumerate(told, start=first)
+        ]
+
+    def _path(self, name: str) -> str:
+        return PurePosixPath(self._project.layout.relative(self._folder), name).as_posix()
+
+    def _shape(self, name: str, most: int) -> Shape | None:
+        try:
+            return shape_of(place_of(self._folder, name), most=most) if most > 0 else None
+        except _WRONG:
+            return None
+
+    def _put(self, job: _Job) -> None:
+        name = job.telling.name
+        self._seen[name] = Seen(number=job.telling.number, sha256=None, shape=job.shape)
+        with self._changed:
+            self._newest[name] = job
+            self._hashed.pop(name, None)
+            self._due.pop(name, None)  # the order is that of the newest telling
+            self._due[name] = job
+            self._changed.notify()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
+            self._thread.start()
+
+    def _record(self, *, most: int | None = _MOST_FACTS) -> None:
+        with self._changed:
+            done = [self._hashed.pop(name) for name in list(self._hashed)[:most]]
+        for hashed in done:
+            telling = hashed.job.telling
+            self._seen[telling.name] = Seen(
+                number=telling.number, sha256=hashed.sha256, shape=hashed.job.shape
+            )
+            self._project.ledger.append(
+                CheckpointRecorded(
+                    experiment=self._run.experiment,
+                    run=self._run.id,
+                    checkpoint=hashed.sha256,
+                    path=self._path(telling.name),
+                    bytes=hashed.bytes,
+                    epoch=epoch_of(telling.row),
+                    final=False,
+                    told=telling.number,
+                )
+            )
+
+    # The thread's side
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            try:
+                hashed = self._hash(job)
+            except (_GivenUpError, *_WRONG):
+                continue
+            with self._changed:
+                if hashed is not None and self._wanted(job):
+                    self._hashed[job.telling.name] = hashed
+
+    def _next(self) -> _Job | None:
+        with self._changed:
+            while not self._due and not self._over:
+                self._changed.wait()
+            return None if self._over else self._due.pop(next(iter(self._due)))
+
+    def _wanted(self, job: _Job) -> bool:
+        return not self._over and self._newest[job.telling.name] is job
+
+    def _hash(self, job: _Job) -> _Hashed | None:
+        """None when it was written since its row was seen: either the training tells of it again,
+        or that is a change."""
+
+        def go_on() -> None:
+            if not self._wanted(job):
+                raise _GivenUpError
+
+        path = place_of(self._folder, job.telling.name)
+        sha256 = hash_path(path, at_block=go_on)
+        if job.shape is not None and shape_of(path, most=len(job.shape) + 1) != job.shape:
+            return None
+        return _Hashed(job=job, sha256=sha256, bytes=size_of(path))
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder."""
+    return (
+        path.stat().st_size
+        if path.is_file()
+        else sum(file.lstat().st_size for file in walk_files(path))
+    )
