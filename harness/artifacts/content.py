@@ -142,5 +142,6 @@ def content_hash(root: Path, relative: str) -> str | None:
         return None
     try:
         return hash_path(path)
-    except (HarnessError, OSError):
+    # Names that are no text are a ValueError, folders in folders without end a RuntimeError.
+    except (HarnessError, OSError, ValueError, RuntimeError):
         return None

@@ -36,6 +36,10 @@ def command(
         evaluations = evaluate_experiment(
             opened, experiment, chosen, used, admit=require_validation_passed
         )
+        trained = {
+            run.id: None if run.seconds is None else round(run.seconds, 1)
+            for run in opened.ledger.runs(experiment)
+        }
         total = split_score(opened, opened.ledger.experiment(experiment), chosen)
     results: list[dict[str, Any]] = [
         {
@@ -43,12 +47,16 @@ def command(
             "seed": evaluation.seed,
             "value": evaluation.value,
             "n": evaluation.n,
+            "predict_seconds": evaluation.predict_seconds,
+            "training_seconds": trained[evaluation.run],
             "findings": [finding.plain() for finding in evaluation.findings],
         }
         for evaluation in evaluations
     ]
     ok = bool(results) and all(row["value"] is not None for row in results)
-    lines = [f"{row['run']}  seed {row['seed']}  {_number(row['value'])}" for row in results]
+    lines = [
+        f"{row['run']}  seed {row['seed']}  {_number(row['value'])}{_took(row)}" for row in results
+    ]
     lines += [f"  - {', '.join(runs)}: {text}" for text, runs in _by_finding(results).items()]
     lines.append(
         f"{experiment}  {score_text(total)}"
@@ -70,6 +78,13 @@ def command(
 
 def _number(value: float | None) -> str:
     return "no score" if value is None else f"{value:.6g}"
+
+
+def _took(row: dict[str, Any]) -> str:
+    predict, training = row["predict_seconds"], row["training_seconds"]
+    if predict is None or training is None:
+        return ""
+    return f"  (predict took {predict:.1f} s, training {training:.1f} s)"
 
 
 def _by_finding(results: list[dict[str, Any]]) -> dict[str, list[str]]:

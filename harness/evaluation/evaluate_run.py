@@ -4,8 +4,8 @@ predict runs twice (all rows, then a tenth of them again), the scorer once, in a
 Labels are read here and in the scorer's process only. Nothing is recorded here.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -76,6 +76,8 @@ class EvaluationRequest:
     hidden: tuple[Path, ...] = ()
     """Absent for predict, whatever `readable` says."""
     limits: PredictLimits = field(default_factory=PredictLimits)
+    before_predict: Callable[[], None] = lambda: None
+    """Called each time that predict is about to see rows; it may raise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +99,16 @@ class EvaluationOutcome:
     findings: tuple[Finding, ...]
     at: str
     seconds: float
+    predict_seconds: float | None
+    """That one call of predict took, the longer of the two; None when none ended well."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Predicted:
+    columns: Columns | None
+    """In the split's order; None with findings."""
+    findings: tuple[Finding, ...]
+    seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +117,7 @@ class _ScoredOnce:
     interval: tuple[float, float] | None
     predictions: str | None
     findings: tuple[Finding, ...]
+    predict_seconds: float | None = None
 
 
 def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> EvaluationOutcome:
@@ -144,7 +157,13 @@ def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> 
         findings=findings,
         at=at,
         seconds=clock.monotonic() - begun,
+        # No more digits than a reader needs: on held-out they could carry rows.
+        predict_seconds=_rounded(result.predict_seconds),
     )
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)
 
 
 def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> _ScoredOnce:
@@ -163,14 +182,27 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
         command = _command(request, copy)
         # Shuffled: a split may be sorted by label, and then the position tells it.
         everything = shuffled(range(rows.n), f"{request.shuffle_seed}/order/1")
-        first, findings = _predicted(request, command, sandbox, rows, truth, everything, "1")
-        if first is None:
-            return _ScoredOnce(scored=None, interval=None, predictions=None, findings=findings)
-        findings = _predicted_again(request, command, sandbox, rows, truth, first)
-    digest = _kept(request, canonical_json(first))
+        first = _predicted(request, command, sandbox, rows, truth, everything, "1")
+        if first.columns is None:
+            return _unscored(first.findings, None, first.seconds)
+        again, findings = _predicted_again(request, command, sandbox, rows, truth, first.columns)
+    seconds = max(first.seconds, again)
+    digest = _kept(request, canonical_json(first.columns))
     if findings:
-        return _ScoredOnce(scored=None, interval=None, predictions=digest, findings=findings)
-    return _scored(request, rows, truth, first, digest)
+        return _unscored(findings, digest, seconds)
+    return replace(_scored(request, rows, truth, first.columns, digest), predict_seconds=seconds)
+
+
+def _unscored(
+    findings: tuple[Finding, ...], predictions: str | None, seconds: float
+) -> _ScoredOnce:
+    return _ScoredOnce(
+        scored=None,
+        interval=None,
+        predictions=predictions,
+        findings=findings,
+        predict_seconds=seconds,
+    )
 
 
 def _kept(request: EvaluationRequest, predictions: bytes) -> str:
@@ -194,6 +226,7 @@ def _command(request: EvaluationRequest, checkpoint: Path) -> PredictCommand:
         environment=request.environment,
         limits=request.limits,
         work=request.work,
+        before=request.before_predict,
     )
 
 
@@ -205,8 +238,8 @@ def _predicted(
     truth: Truth,
     order: Sequence[int],
     which: str,
-) -> tuple[Columns | None, tuple[Finding, ...]]:
-    """Predictions of the rows at `order`, in the split's order."""
+) -> _Predicted:
+    """Predictions of the rows at `order`."""
     raw = predict(command, sandbox, rows, order, f"{request.shuffle_seed}/ids/{which}")
     ids = dict(zip(order, raw.ids, strict=True))
     indices = sorted(order)
@@ -219,7 +252,7 @@ def _predicted(
         required=truth.required,
     )
     checked = check(raw.columns, expected)
-    return checked.columns, checked.findings
+    return _Predicted(columns=checked.columns, findings=checked.findings, seconds=raw.seconds)
 
 
 def _predicted_again(
@@ -229,19 +262,20 @@ def _predicted_again(
     rows: SplitRows,
     truth: Truth,
     first: Columns,
-) -> tuple[Finding, ...]:
-    """Findings when a part of the rows is not predicted as before."""
+) -> tuple[float, tuple[Finding, ...]]:
+    """Its seconds, and findings when a part of the rows is not predicted as before."""
     # Alone, in another order and under other ids: a predict that reads the other rows, positions or
     # ids, or that draws at random, gives other answers.
     part = subset(rows.n, f"{request.shuffle_seed}/subset")
     order = shuffled(part, f"{request.shuffle_seed}/order/2")
-    second, findings = _predicted(request, command, sandbox, rows, truth, order, "2")
-    names = [rows.names[index] for index in part]
+    again = _predicted(request, command, sandbox, rows, truth, order, "2")
+    second, names = again.columns, [rows.names[index] for index in part]
     if second is None:
-        return findings
+        return again.seconds, again.findings
     before = {column: [values[index] for index in part] for column, values in first.items()}
     apart = differing(before, second, names) if set(before) == set(second) else names
-    return (problems.not_reproducible(apart, len(part)),) if apart else ()
+    found = (problems.not_reproducible(apart, len(part)),) if apart else ()
+    return again.seconds, found
 
 
 def _scored(

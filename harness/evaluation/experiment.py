@@ -19,6 +19,7 @@ from harness.domain.findings import BYPASSED
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, Split
+from harness.evaluation import problems
 from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest, evaluate_run
 from harness.evaluation.predict import PredictLimits
 from harness.evaluation.scores import counted_evaluations, counted_runs, summarise
@@ -31,6 +32,24 @@ from harness.plans.approved import data_paths, plan_of
 from harness.plans.parse import Plan, plan_from
 from harness.settings import require_interpreter
 
+_LEAST_PREDICT_S, _MOST_PREDICT_S = 60.0, 600.0
+
+
+class _Look:
+    """The look at held-out that one call takes. Counted when predict is about to see the rows, and
+    before it does: a kill after a look at the score saves none, and what could be refused before
+    costs none."""
+
+    def __init__(self, project: Project, experiment: str, most: int) -> None:
+        self._project, self._experiment, self._most = project, experiment, most
+        self.number = 0
+        """0 while none was taken."""
+
+    def take(self) -> None:
+        """Raises RefusedError (query_budget_spent)."""
+        if not self.number:
+            self.number = self._project.ledger.query_held_out(self._experiment, self._most)
+
 
 @dataclass(frozen=True, kw_only=True)
 class _EvaluationJob:
@@ -38,7 +57,7 @@ class _EvaluationJob:
     approved: ApprovedPlan
     plan: Plan
     split: Split
-    query: int
+    look: "_Look"
     shuffle_seed: int
     environment: Mapping[str, str]
 
@@ -66,19 +85,16 @@ def evaluate_experiment(
     plan = plan_from(approved.content)
     due = _due(project, experiment, approved, split)
     if due:
-        # Whatever can be refused is refused before the evaluation is counted.
+        # Whatever can be refused is refused before a look is counted.
         require_interpreter(project.settings)
-        query = 0
         if split is Split.HELD_OUT:
             admit(project, experiment)
-            # Counted before it is made: killing the call after a look at the score saves no query.
-            query = project.ledger.query_held_out(experiment, plan.oracle.queries)
         job = _EvaluationJob(
             project=project,
             approved=approved,
             plan=plan,
             split=split,
-            query=query,
+            look=_Look(project, experiment, plan.oracle.queries),
             shuffle_seed=secrets.randbits(63) if shuffle_seed is None else shuffle_seed,
             environment=os.environ if environment is None else environment,
         )
@@ -183,11 +199,29 @@ def _request(job: _EvaluationJob, run: Run, checkpoint: Checkpoint) -> Evaluatio
         environment=job.environment,
         readable=tuple(Path(path) for path in project.settings.readable),
         hidden=(layout.state,),
-        limits=PredictLimits(predict_seconds=job.plan.budget.run_minutes * 60),
+        limits=PredictLimits(predict_seconds=predict_limit(job.plan, run)),
+        before_predict=job.look.take if job.split is Split.HELD_OUT else _nothing,
     )
 
 
+def _nothing() -> None:
+    return
+
+
+def predict_limit(plan: Plan, run: Run) -> float:
+    """Seconds that one call of predict may take: what the plan says, else as long as the run
+    trained, within bounds."""
+    if plan.oracle.predict_minutes is not None:
+        return plan.oracle.predict_minutes * 60
+    return min(max(run.seconds or 0.0, _LEAST_PREDICT_S), _MOST_PREDICT_S)
+
+
 def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
+    findings = list(outcome.findings)
+    # A plan that sets predict's time has said that it may take that long.
+    if job.plan.oracle.predict_minutes is None and outcome.predict_seconds is not None:
+        note = problems.longer_than_training(outcome.predict_seconds, run.seconds or 0.0)
+        findings += [note] if note else []
     job.project.ledger.append(
         EvaluationRecorded(
             experiment=run.experiment,
@@ -204,11 +238,12 @@ def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
             labels=outcome.labels,
             scorer=outcome.scorer,
             predictions=outcome.predictions,
-            query=job.query,
+            query=job.look.number,
             sandbox=outcome.sandbox.value,
             plan_version=job.approved.version,
             baseline=outcome.baseline,
-            findings=outcome.findings,
+            findings=findings,
+            predict_seconds=outcome.predict_seconds,
             caller=str(job.project.caller_for(run.experiment)),
         )
     )
@@ -218,6 +253,7 @@ def _plain(evaluation: Evaluation) -> dict[str, Any]:
     names = (
         *("metric", "value", "n", "interval", "baseline", "checkpoint", "code", "inputs", "labels"),
         *("scorer", "predictions", "query", "sandbox", "caller", "plan_version", "at"),
+        "predict_seconds",
     )
     plain = {name: getattr(evaluation, name) for name in names}
     plain |= {"evidence": evaluation.grade.words}

@@ -9,12 +9,13 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from harness.artifacts.code_snapshot import Snapshot, materialise
 from harness.artifacts.content import hash_path, open_regular
+from harness.artifacts.npz import BadFileError, hostile
 from harness.artifacts.objects import ObjectDamagedError
 from harness.domain import variables
 from harness.domain.commands import passed_on, with_interpreter
@@ -60,6 +61,8 @@ class PredictCommand:
     """The harness's own; only `domain.commands.PASSED_ON` reaches the command."""
     limits: PredictLimits
     work: Path
+    before: Callable[[], None]
+    """Called when all is laid out, before the command sees the rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +70,8 @@ class RawPredictions:
     ids: tuple[str, ...]
     """The fresh ids, in the order of the indices asked for."""
     columns: RawColumns
+    seconds: float
+    """That the command took."""
 
 
 def predict(
@@ -85,6 +90,7 @@ def predict(
         _lay_out_code(command, code)
         ids = tuple(fresh_ids(order, seed))
         table = _hand_out(rows, inputs, order, ids)
+        command.before()
         completed = sandbox.run(
             with_interpreter(command.argv, command.interpreter),
             confinement=Confinement(
@@ -100,7 +106,7 @@ def predict(
         require_unchanged(command.checkpoint, command.checkpoint_hash)
         _require_done(completed, command, fresh)
         columns = read_predictions(output, rows=len(order), limit=command.limits.predictions_bytes)
-    return RawPredictions(ids=ids, columns=columns)
+    return RawPredictions(ids=ids, columns=columns, seconds=completed.seconds)
 
 
 def _lay_out_code(command: PredictCommand, target: Path) -> None:
@@ -220,16 +226,19 @@ def copy_checkpoint(source: Path, target: Path, *, root: Path, expected: str) ->
         )
     copy = target / f"{expected}{resolved.suffix if resolved.is_file() else ''}"
     try:
-        if resolved.is_dir():
-            _copy_folder(resolved, copy)
-        else:
-            _copy_file(resolved, copy)
-        # The copy is hashed, not the source: nobody can change it between the check and its use.
-        actual = hash_path(copy)
+        with hostile("cannot be copied"):
+            if resolved.is_dir():
+                _copy_folder(resolved, copy)
+            else:
+                _copy_file(resolved, copy)
+            # The copy is hashed, not the source: nobody can change it between the check and its
+            # use.
+            actual = hash_path(copy)
     except UsageError as error:
-        raise Unscorable(
-            problems.checkpoint_missing(source.name, f"cannot be copied: {error.message}")
-        ) from error
+        why = f"cannot be copied: {error.message}"
+        raise Unscorable(problems.checkpoint_missing(source.name, why)) from error
+    except BadFileError as error:
+        raise Unscorable(problems.checkpoint_missing(source.name, error.what)) from error
     if actual != expected:
         raise Unscorable(
             problems.checkpoint_changed("changed since its run ended", expected, actual)

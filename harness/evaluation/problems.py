@@ -15,6 +15,8 @@ SHOWN = 5
 _LONGEST = 40
 _STDERR_LINES = 10
 _STDERR_CHARACTERS = 2000
+_START_S = 3.0
+"""Python and its libraries are loaded by both, at times from a cold disk."""
 
 _HINT_PREDICT = "Fix the predict command: one row for each row of HARNESS_INPUTS, with its `id`."
 
@@ -148,8 +150,24 @@ def timed_out(seconds: float) -> Finding:
     return Finding(
         "predict_timed_out",
         f"The predict command was ended at its limit of {seconds:g} s.",
-        "Make predict faster (batches, fewer imports), or ask for a larger limit in the plan.",
+        "Make predict faster (batches, fewer imports); what is learned belongs into training. The"
+        " limit is as long as the run trained, one minute at least and ten at most: a person may"
+        " set oracle.predict_minutes in the plan and approve it again.",
         {"limit_s": seconds},
+    )
+
+
+def longer_than_training(predict: float, training: float) -> Finding | None:
+    """A note when predict took longer than the training did, beyond what starting takes."""
+    if predict <= training + _START_S:
+        return None
+    return Finding(
+        "predict_longer_than_training",
+        f"predict took {predict:.1f} s, training {training:.1f} s: work may be done in predict that"
+        " no budget of training counts.",
+        "Do the work in training. Where predict is slow by its nature, a person may set"
+        " oracle.predict_minutes in the plan and approve it again.",
+        {"predict_s": predict, "training_s": training},
     )
 
 
@@ -261,6 +279,8 @@ def withheld(finding: Finding) -> Finding:
         finding.code,
         f"On held-out: {finding.code.replace('_', ' ')}{f' ({shown})' if shown else ''}. "
         "Details are withheld, because they could carry held-out rows.",
-        "Make predict work on validation rows of every kind, in other orders and numbers.",
+        finding.hint
+        if finding.code == "predict_timed_out"
+        else "Make predict work on validation rows of every kind, in other orders and numbers.",
         known,
     )

@@ -62,7 +62,16 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
     "predict_crashed": FindingKind(
         "The predict command ended with an error.", "Run it by hand and fix it.", FAIL
     ),
-    "predict_timed_out": FindingKind("The predict command hit its limit.", "Make it faster.", FAIL),
+    "predict_timed_out": FindingKind(
+        "The predict command hit its limit.",
+        "Make it faster, or let a person set oracle.predict_minutes in the plan and approve it.",
+        FAIL,
+    ),
+    "predict_longer_than_training": FindingKind(
+        "The predict command took longer than the training, and the plan does not say that it may.",
+        "Do the work in training, or let a person set oracle.predict_minutes and approve the plan.",
+        PASS,
+    ),
     "predictions_absent": FindingKind(
         "The predict command wrote nothing.",
         "Write to the path in HARNESS_PREDICTIONS.",

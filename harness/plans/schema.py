@@ -124,6 +124,8 @@ class Oracle(PlanPart):
     direction: Annotated[Direction, Field(strict=False)]
     scorer: Text
     predict: Command
+    predict_minutes: Positive | None = None
+    """How long one call of predict may take; by default about as long as the run trained."""
     tiers: Tiers
     seeds: Count
     queries: Count

@@ -5,7 +5,6 @@ import io
 import os
 import re
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import orjson
 
 from harness.artifacts.content import decode, open_regular
+from harness.artifacts.npz import BadFileError, hostile, read_npz
 from harness.errors import UsageError
 from harness.files import atomic_write, canonical_json, replacing
 
@@ -24,13 +24,6 @@ FORMATS = (".npz", ".csv", ".jsonl")
 MAX_BYTES = 8 << 30
 """Of an unpacked table: a small archive may unpack to more than the machine has."""
 
-_KINDS = "biufSU"
-# What zipfile and numpy's header parser raise for bytes that somebody made to be wrong.
-_NPZ_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError),
-    *(NotImplementedError, OverflowError, MemoryError, RecursionError, SyntaxError),
-    *(TypeError, RuntimeError),
-)
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z")
 _REAL = re.compile(
     r"[-+]?(?:nan|inf(?:inity)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)\Z", re.IGNORECASE
@@ -70,7 +63,11 @@ def read_table(path: Path, *, max_bytes: int = MAX_BYTES) -> Table:
         size = os.fstat(stream.fileno()).st_size
         if size > max_bytes:
             raise _error(path, f"has {size:,} bytes; at most {max_bytes:,} are read")
-        columns = reader(path, stream, max_bytes)
+        try:
+            with hostile("cannot be read"):
+                columns = reader(path, stream, max_bytes)
+        except BadFileError as error:
+            raise _error(path, error.what) from error
     lengths = {name: array.shape[0] if array.ndim else -1 for name, array in columns.items()}
     if not columns:
         raise _error(path, "has no columns")
@@ -103,24 +100,7 @@ def write_table(path: Path, columns: Mapping[str, Column]) -> None:
 
 
 def _read_npz(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
-            if unpacked > max_bytes:
-                raise _error(path, f"unpacks to {unpacked:,} bytes; at most {max_bytes:,} are read")
-        stream.seek(0)
-        with np.load(stream, allow_pickle=False) as loaded:
-            columns = {name: loaded[name] for name in loaded.files}
-    except _NPZ_ERRORS as error:
-        if "pickle" in str(error) or "Object arrays" in str(error):
-            raise _error(
-                path, "holds Python objects, which are never unpickled; expected plain arrays"
-            ) from error
-        raise _error(path, f"is not an npz file: {error}") from error
-    for name, column in columns.items():
-        if not isinstance(column, np.ndarray) or column.dtype.kind not in _KINDS:
-            raise _error(path, f"holds {name!r}, which is no array of numbers or text")
-    return columns
+    return read_npz(stream, most_bytes=max_bytes)
 
 
 def _read_csv(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:

@@ -115,6 +115,10 @@ def _alarms(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
 
 
 def _evaluations(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
+    trained = {
+        run.id: None if run.seconds is None else round(run.seconds, 1)
+        for run in ledger.runs(experiment)
+    }
     return [
         {
             "run": evaluation.run,
@@ -126,6 +130,8 @@ def _evaluations(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
             "n": evaluation.n,
             "query": evaluation.query,
             "sandbox": evaluation.sandbox,
+            "predict_seconds": evaluation.predict_seconds,
+            "training_seconds": trained.get(evaluation.run),
         }
         for evaluation in ledger.evaluations(experiment)
     ]

@@ -53,6 +53,9 @@ def npy(header, data=b"", version=1):
     )
 
 
+HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}"
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -99,48 +102,56 @@ def test_the_name_that_savez_appends_to_is_found(tmp_path):
         (b"id,prediction\nr1," + b"x" * 200_000 + b"\n", "is not csv"),
         (b"\xff\xfei\x00d\x00", "neither npz nor UTF-8"),
         (b"id,prediction\n" + b"r1,a\n" * 500, "over 120 rows"),
-        (b"PK\x03\x04 not a zip", "damaged npz"),
-        (npz(id=np.array(["r1"]), prediction=np.array([print], dtype=object)), "holds object"),
+        (b"PK\x03\x04 not a zip", "is not an npz file, or a damaged one"),
+        (npz(id=np.array(["r1"]), prediction=np.array([print], dtype=object)), "never unpickled"),
         (npz(id=np.array(["r1"]), prediction=np.array([[1.0, 2.0]])), "has the shape (1, 2)"),
         (npz(id=np.array(["r1"]), prediction=np.array(1.0)), "has the shape ()"),
         (npz(id=np.array(["r1"]), prediction=np.array([1, 2])), "different lengths"),
-        (npz(id=np.array(["r1"]), prediction=np.array([1 + 2j])), "expected numbers or text"),
-        (npz(id=np.zeros(1, dtype=[("a", "i4")]), prediction=np.array([1])), "not an npy array"),
-        (archive(id=b"\x80\x04\x95cos\nsystem\n"), "not an npy array"),
+        (npz(id=np.array(["r1"]), prediction=np.array([1 + 2j])), "no array of numbers or text"),
+        (
+            npz(id=np.zeros(1, dtype=[("a", "i4")]), prediction=np.array([1])),
+            "no array of numbers or text",
+        ),
+        (archive(id=b"\x80\x04\x95cos\nsystem\n"), "no array of numbers or text"),
         (
             archive(id=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (10**12,)}")),
-            "not an npy array",
+            "a damaged one (ValueError",
         ),
         (
             archive(id=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}")),
-            "has the shape",
+            "not the size that",
         ),
         (
             archive(id=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (9,)}", b"x" * 8)),
-            "not the size",
+            "not the size that",
         ),
         (
             archive(id=npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", b"x" * 8)),
-            "holds object",
+            "never unpickled",
         ),
         (
             archive(id=npy("{'descr': 'nonsense', 'fortran_order': False, 'shape': (1,)}")),
-            "not an npy array",
+            "a damaged one (TypeError",
         ),
-        (archive(id=npy("(" * 3000 + ")" * 3000)), "not an npy array"),
+        (archive(id=npy("(" * 3000 + ")" * 3000)), "a damaged one"),
+        *(
+            (archive(method, id=npy(HEADER, b"x" * 8)), "expected stored or deflated members")
+            for method in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2)
+        ),
+        (archive(**{f"c{n}": b"" for n in range(10_001)}), "has 10,001 members"),
         (
             archive(id=npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", b"\xff" * 4)),
-            "not Unicode",
+            "text that is not Unicode",
         ),
         (
             archive(
                 id=npy("{'descr': '>U1', 'fortran_order': False, 'shape': (1,)}", b"\0\0\xd8\0")
             ),
-            "not Unicode",
+            "text that is not Unicode",
         ),
         (
             archive(id=npy("{'descr': '<f8', 'shape': (1,)}", b"x" * 8, version=9)),
-            "not an npy array",
+            "no array of numbers or text",
         ),
     ],
 )
@@ -174,6 +185,11 @@ def test_an_npz_with_any_byte_changed_is_read_or_refused(tmp_path, mask):
             continue
         refusals += 1
     assert refusals > 100
+
+
+def test_a_long_list_of_members_is_not_read(tmp_path):
+    many = archive(zipfile.ZIP_STORED, **{"n" * 60_000 + str(n): b"" for n in range(80)})
+    assert "lists more than 10,000 members" in refused(tmp_path, many, limit=20 * LIMIT).message
 
 
 def test_size_is_limited_for_the_file_and_for_what_it_unpacks_to(tmp_path):

@@ -4,6 +4,7 @@ once."""
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from harness.decisions.experiments import decide
 from harness.domain.findings import Finding
-from harness.domain.sandbox import Sandbox
+from harness.domain.sandbox import Completed, Sandbox
 from harness.domain.statuses import (
     DecisionKind,
     ExperimentStatus,
@@ -23,6 +24,7 @@ from harness.domain.statuses import (
     Tier,
     Verdict,
 )
+from harness.domain.variables import PREDICTIONS
 from harness.errors import NotFoundError, RefusedError
 from harness.evaluation import experiment as evaluating
 from harness.evaluation.comparison import compared
@@ -32,6 +34,7 @@ from harness.gates.check import check_gate, due_gate, require_validation_passed,
 from harness.gates.collect import changed, collect
 from harness.ledger.facts import EvaluationRecorded, RecordedVerdict
 from harness.plans.approval import approve_plan
+from harness.plans.parse import plan_from
 from harness.projections.refresh import refresh
 from harness.projections.scores import change_text
 from harness.runs.endings import bypassed
@@ -421,13 +424,76 @@ def test_each_look_at_held_out_is_counted_before_it_is_taken(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(evaluating, "evaluate_run", crash)
+        patched.setattr(InProcess, "run", crash)
         with pytest.raises(KeyboardInterrupt):
             evaluate(world, experiment, Split.HELD_OUT)
     assert world.project.ledger.queries("signs", Split.HELD_OUT) == 1
     evaluate(world, experiment, Split.HELD_OUT)
     evaluate(world, experiment, Split.HELD_OUT)  # nothing is due: no look
     assert world.project.ledger.queries("signs", Split.HELD_OUT) == 2
+
+
+def test_what_is_refused_before_predict_sees_the_rows_costs_no_look(world: World) -> None:
+    experiment = passed(world)
+    ledger = world.project.ledger
+    finals = {item.run: item for item in ledger.checkpoints(experiment) if item.final}
+    for item in finals.values():
+        (world.root / item.path).write_text("something else")
+    evaluate_experiment(
+        world.project,
+        experiment,
+        Split.HELD_OUT,
+        InProcess(),
+        environment={},
+        admit=lambda project, name: None,
+    )
+    made = ledger.evaluations(experiment, Split.HELD_OUT)
+    assert [[found.code for found in item.findings] for item in made] == [
+        ["checkpoint_changed"]
+    ] * len(finals)
+    assert {item.query for item in made} == {0}
+    assert ledger.queries("signs", Split.HELD_OUT) == 0
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_predictions_that_no_reader_takes_are_a_finding(
+    world: World, monkeypatch: pytest.MonkeyPatch, method: int
+) -> None:
+    """The look is spent, because predict saw the rows; the judge lives, and says what was wrong."""
+    experiment = passed(world)
+
+    def packed(*_: Any, environment: Any, **__: Any) -> Completed:
+        with zipfile.ZipFile(environment[PREDICTIONS], "w", method) as target:
+            target.writestr("id.npy", b"x" * 100)
+        return Completed(exit_code=0, stdout=b"", stderr=b"", timed_out=False, seconds=0.0)
+
+    monkeypatch.setattr(InProcess, "run", packed)
+    assert set(evaluate(world, experiment, Split.HELD_OUT)) == {None}
+    made = world.project.ledger.evaluations(experiment, Split.HELD_OUT)
+    assert {found.code for item in made for found in item.findings} == {"predictions_unreadable"}
+    assert world.project.ledger.queries("signs", Split.HELD_OUT) == 1
+
+
+@pytest.mark.parametrize(
+    ("trained", "minutes", "limit"),
+    [
+        (None, None, 60.0),
+        (5.0, None, 60.0),
+        (90.0, None, 90.0),
+        (4000.0, None, 600.0),
+        (5.0, 0.5, 30.0),
+        (5.0, 90, 5400.0),
+    ],
+)
+def test_predict_may_take_as_long_as_the_run_trained_or_as_the_plan_says(
+    world: World, trained: float | None, minutes: float | None, limit: float
+) -> None:
+    experiment = world.open().id
+    world.train(experiment)
+    run = replace(world.project.ledger.runs(experiment)[0], seconds=trained)
+    plan = plan_from(world.project.plan().content)
+    oracle = plan.oracle.model_copy(update={"predict_minutes": minutes})
+    assert evaluating.predict_limit(plan.model_copy(update={"oracle": oracle}), run) == limit
 
 
 def test_a_look_at_held_out_needs_a_pass_on_validation_that_stands(world: World) -> None:

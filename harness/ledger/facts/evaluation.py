@@ -84,6 +84,8 @@ class EvaluationRecorded(Fact):
     baseline: float | None  # the trivial predictor's score on the same rows
     findings: Sequence[Finding] = ()
     caller: str | None = None  # where the command came from: domain.grade.Caller as text
+    # That one call of predict took, the longer of the two; None when none ended well
+    predict_seconds: float | None = None
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -115,6 +117,7 @@ class Evaluation(EvaluationRecorded):
         "split": Split,
         "value": finite,
         "baseline": finite,
+        "predict_seconds": finite,
         "interval": read_interval,
         "findings": read_findings,
     }
