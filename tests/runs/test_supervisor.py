@@ -327,9 +327,7 @@ def test_checkpoints_are_taken_from_the_runs_folder_only(
             (log.checkpoint_dir / "c").symlink_to("/etc/passwd")
     """
     report = run_training(code, seeds=[1])
-    [checkpoint] = [
-        item for item in project.ledger.checkpoints("exp-0001", "run-01") if item.final
-    ]
+    [checkpoint] = [item for item in project.ledger.checkpoints("exp-0001", "run-01") if item.final]
     assert (checkpoint.epoch, checkpoint.final) == (3, True)
     assert checkpoint.id == hashlib.sha256(b"a3").hexdigest()
     assert codes(report) == ["checkpoint_unreadable"], (
