@@ -96,7 +96,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
     ),
     "weights moved in with a new time": (
         (
-            "log.start(); log.epoch(0, {'loss': 1}); shutil.move('hidden/base.bin', weights);"
+            "log.start(); log.epoch(0, {'loss': 1}); shutil.move(top / 'hidden/base.bin', weights);"
             "os.utime(weights); log.checkpoint_saved(weights, final=True); log.end()"
         ),
         "checkpoint_out_of_window",
@@ -104,7 +104,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "an older file put beside new ones in a folder": (
         (
             "log.start(); log.epoch(0, {'loss': 1}); (model := log.checkpoint_dir / 'model').mkdir();"
-            " shutil.move('hidden/base.bin', model / 'base.bin'); (model / 'config').write_text('x');"
+            " shutil.move(top / 'hidden/base.bin', model / 'base.bin'); (model / 'config').write_text('x');"
             " log.checkpoint_saved(model, final=True); log.end()"
         ),
         "checkpoint_out_of_window",
