@@ -68,10 +68,7 @@ class _Narrow:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self.seek, self.tell, self.close = stream.seek, stream.tell, lambda: None
-
-    def seekable(self) -> bool:
-        return True
+        self.seek, self.tell, self.seekable = stream.seek, stream.tell, stream.seekable
 
     def read(self, size: int = -1) -> bytes:
         most = _MOST_DIRECTORY + 1

