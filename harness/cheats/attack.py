@@ -115,9 +115,9 @@ def done(outcome: AttackOutcome, truth: TrueScores) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlainShell:
-    """The agent's shell in a plain `claude`, which no sandbox holds: the agent itself types the
-    tool's commands."""
+class AgentShell:
+    """The shell of an agent that types the tool's commands itself: in a session of `harness claude`
+    where there is a sandbox, else in a plain `claude`."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     """Set in the shell when it types them."""
@@ -164,9 +164,9 @@ class Attack:
     """A Python program of the agent that prepares the data before a person approves them; a new
     line of experiments begins with them."""
     within_subagent: bool = False
-    shell: PlainShell | None = None
+    shell: AgentShell | None = None
     """Given when the agent types the commands; else they are started as a person or the loop starts
-    them. Its programs run in that shell as well."""
+    them."""
     breaks_judge: bool = False
     """Its aim is that a command of the tool dies: then that is an effect, no fault of the lab."""
     target: str = ""

@@ -6,9 +6,11 @@ and ledger through the functions behind the commands. An agent's programs run in
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
@@ -34,7 +36,7 @@ from harness.decisions.experiments import open_experiment, record_result
 from harness.decisions.person import approve
 from harness.domain.findings import Finding
 from harness.domain.grade import Grade
-from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
+from harness.domain.statuses import ExperimentStatus, GateName, SandboxKind, Split, Verdict
 from harness.errors import HarnessError
 from harness.gates.check import check_gate
 from harness.gates.findings import outcome_of
@@ -160,10 +162,12 @@ def open_one(
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Who types the commands: a person, or the agent of `attack` in its own shell."""
+    """Who types the commands: a person, or the agent of `attack` in its own shell, in a session of
+    `harness claude` where there is a sandbox, else in a plain one."""
 
     place: LabProject
     attack: Attack
+    sandbox: str
     values: Mapping[str, str]
     seen: Trail
 
@@ -186,13 +190,29 @@ class Caller:
         shell = self.attack.shell
         if shell is None:
             return self.place.harness(*words, timeout_s=_VERB_S)
-        set_there = {name: filled(text, self.values) for name, text in shell.variables.items()}
         python = str(self.place.root / shell.python) if shell.python else sys.executable
+        values = self.values
+        command = [python, "-m", "harness", *words]
+        given = {"CLAUDECODE": "1"}
+        if self.sandbox != SandboxKind.NONE:
+            values = {**values, "PATH": "$PATH"}
+            said = "".join(f'export {name}="{text}"; ' for name, text in shell.variables.items())
+            script = filled(said, values) + shlex.join(["harness", *words])
+            command = [python, "-P", "-m", "harness", "claude", "--", "-c", script]
+            given = {"PATH": f"{self._programs()}:{os.environ['PATH']}"}
+        else:
+            given |= {name: filled(text, values) for name, text in shell.variables.items()}
         return self.place.run(
-            [python, "-m", "harness", *words],
-            environment=self.place.environment(**{"CLAUDECODE": "1", **set_there}),
-            timeout_s=_VERB_S,
+            command, environment=self.place.environment(**given), timeout_s=_VERB_S
         )
+
+    def _programs(self) -> Path:
+        """A folder in which `claude` is a shell: it does what an agent would have it do."""
+        folder = self.place.home / "programs"
+        folder.mkdir(exist_ok=True)
+        if not (folder / "claude").is_symlink():
+            (folder / "claude").symlink_to("/bin/bash")
+        return folder
 
     def _broke(self, words: Sequence[str], ended: "CompletedProcess[str]") -> None:
         self.seen.broken = True
@@ -219,7 +239,7 @@ def judged(
     """Train, evaluate and judge on both splits; a person keeps what passed and is better. Returns
     the last verdict."""
     _act(place, attack, sandbox, values, seen, Moment.OPENED)
-    by = Caller(place=place, attack=attack, values=values, seen=seen)
+    by = Caller(place=place, attack=attack, sandbox=sandbox, values=values, seen=seen)
     # An agent may not lower the isolation, so it leaves that to the command.
     within = [] if attack.shell else ["--sandbox", sandbox, "--reason", "The lab compares them."]
     words = [*(attack.shell.train_words if attack.shell else ()), "--json"]
@@ -312,7 +332,6 @@ def _act(
     seen: Trail,
     moment: Moment,
 ) -> None:
-    """Run a program of the agent in the loop's sandbox, or in the agent's own shell."""
+    """Run a program of the agent in the sandbox of its session."""
     if moment in attack.acts:
-        within = "none" if attack.shell is not None else sandbox
-        seen.log += act(place, filled(attack.acts[moment], values), within)
+        seen.log += act(place, filled(attack.acts[moment], values), sandbox)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from harness.cheats.attack import (
+    AgentShell,
     Attack,
     AttackKind,
     AttackOutcome,
     Channel,
-    PlainShell,
     TrueScores,
     below_plan,
     done,
@@ -145,7 +145,7 @@ def caller(monkeypatch: pytest.MonkeyPatch, printed: str, **more: Any) -> Caller
     ended = CompletedProcess(["harness"], 1, printed, "Traceback")
     monkeypatch.setattr(LabProject, "harness", lambda *_, **__: ended)
     place = LabProject(base=Path("nowhere"), seed=1)
-    return Caller(place=place, attack=attack(**more), values={}, seen=Trail())
+    return Caller(place=place, attack=attack(**more), sandbox="none", values={}, seen=Trail())
 
 
 BROKEN = ["", '{"error": {"code": "harness_failed"}}']
@@ -178,7 +178,9 @@ def test_what_a_verb_refuses_is_a_code(monkeypatch: pytest.MonkeyPatch):
     assert not by.seen.broken
 
 
-def test_an_agent_types_in_its_own_shell_and_a_person_does_not(monkeypatch: pytest.MonkeyPatch):
+def test_an_agent_types_in_its_own_shell_and_a_person_does_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     typed: list[tuple[list[str], dict[str, str]]] = []
 
     def run(place: LabProject, argv: Any, *, environment: Any = None, **_: Any) -> Any:
@@ -186,16 +188,24 @@ def test_an_agent_types_in_its_own_shell_and_a_person_does_not(monkeypatch: pyte
         return CompletedProcess(argv, 0, "{}", "")
 
     monkeypatch.setattr(LabProject, "run", run)
-    place = LabProject(base=Path("nowhere"), seed=1)
+    place = LabProject(base=tmp_path, seed=1)
+    place.home.mkdir()
     monkeypatch.setattr(LabProject, "environment", lambda *_, **more: more)
-    shell = PlainShell(variables={"PYTHONPATH": "@ROOT@/lib"}, python=".venv/bin/python")
-    values = {"ROOT": "/p"}
-    for given in (shell, None):
-        by = Caller(place=place, attack=attack(shell=given), values=values, seen=Trail())
+    shell = AgentShell(variables={"PYTHONPATH": "@ROOT@/lib"}, python=".venv/bin/python")
+    for given, sandbox in ((shell, "none"), (shell, "bwrap"), (None, "bwrap")):
+        by = Caller(
+            place=place,
+            attack=attack(shell=given),
+            sandbox=sandbox,
+            values={"ROOT": "/p"},
+            seen=Trail(),
+        )
         by.verb("evaluate", "exp-0002")
-    (agents, variables), (_, persons) = typed
-    assert agents[0] == str(place.root / ".venv/bin/python")
+    (plain, variables), (isolated, outside), (_, persons) = typed
+    assert plain == [str(place.root / ".venv/bin/python"), "-m", "harness", "evaluate", "exp-0002"]
     assert variables == {"CLAUDECODE": "1", "PYTHONPATH": "/p/lib"}
+    assert isolated[-3:] == ["--", "-c", 'export PYTHONPATH="/p/lib"; harness evaluate exp-0002']
+    assert outside.keys() == {"PATH"}
     assert persons == {}
 
 

@@ -1,6 +1,6 @@
 """Attacks by which something else runs, or is kept, than what was registered and told."""
 
-from harness.cheats.attack import Attack, AttackKind, Moment, PlainShell, passed_off
+from harness.cheats.attack import AgentShell, Attack, AttackKind, Moment, passed_off
 from harness.cheats.catalogue.parts import GOOD
 from harness.cheats.programs import TRAIN, instead
 
@@ -97,7 +97,7 @@ REGISTERED: tuple[Attack, ...] = (
         success=passed_off,
         files={"train.py": TRAIN + _LINGERS},
         acts={Moment.DURING: _KILL_AND_SWAP},
-        shell=PlainShell(),
+        shell=AgentShell(),
         effect=lambda scene: (scene.place.root / "data/swapped.txt").exists(),
         structural="checkpoint record",
     ),
