@@ -14,7 +14,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
-from harness.cheats.agent_acts import act, beside
+from harness.cheats.agent_acts import act, beside, sandbox_of
 from harness.cheats.attack import Attack, AttackOutcome, Control, Moment, TrueScores
 from harness.cheats.lab import LONGEST_S, LabProject, filled
 from harness.cheats.programs import other_stream
@@ -194,11 +194,12 @@ class Caller:
         values = self.values
         command = [python, "-m", "harness", *words]
         given = {"CLAUDECODE": "1"}
-        if self.sandbox != SandboxKind.NONE:
+        if (kind := sandbox_of(self.sandbox).kind) is not SandboxKind.NONE:
             values = {**values, "PATH": "$PATH"}
             said = "".join(f'export {name}="{text}"; ' for name, text in shell.variables.items())
             script = filled(said, values) + shlex.join(["harness", *words])
-            command = [python, "-P", "-m", "harness", "claude", "--", "-c", script]
+            session = ["harness", "claude", "--sandbox", kind, "--", "-c", script]
+            command = [python, "-P", "-m", *session]
             given = {"PATH": f"{self._programs()}:{os.environ['PATH']}"}
         else:
             given |= {name: filled(text, values) for name, text in shell.variables.items()}
