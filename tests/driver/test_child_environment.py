@@ -10,7 +10,6 @@ from harness.domain.sandbox import Confinement
 from harness.domain.statuses import ExperimentStatus
 from harness.driver.environment import (
     FROM_THE_SDK,
-    MOST_CLOSED,
     SESSION,
     SessionFolders,
     bundled_cli,
@@ -18,6 +17,7 @@ from harness.driver.environment import (
     confinement,
     write_launcher,
 )
+from harness.judge.confinement import MOST_CLOSED
 from harness.ledger.project import Project
 from harness.sandbox.none import NoSandbox
 

@@ -166,7 +166,7 @@ def test_an_agent_sees_nothing_of_our_environment(played: Played) -> None:
 def test_the_key_of_a_session_is_written_down_for_its_start_alone(
     project: Project, played: Played
 ) -> None:
-    """Nothing else that is ours holds it: no ledger, log, receipt or page; nor what the loop told."""
+    """Nothing else that is ours holds it: no ledger, log, receipt or page, nor what was told."""
     layout = project.layout
     starts = list(layout.sessions.glob("*/environment.sh"))
     keys = {re.findall(r"ANTHROPIC_API_KEY=(\S+)", path.read_text("utf-8"))[0] for path in starts}
