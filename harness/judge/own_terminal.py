@@ -56,7 +56,8 @@ def tell_the_judge() -> None:
 def main() -> int:
     on_terminal = os.isatty(0)
     if on_terminal:
-        os.setsid()
+        with contextlib.suppress(PermissionError):  # where it leads its session already
+            os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     for number in (*PASSED_OVER, *TO_THE_PROGRAM):
         signal.signal(number, signal.SIG_IGN)

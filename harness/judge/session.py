@@ -1,6 +1,7 @@
 """`harness claude`: the interactive Claude Code CLI in a sandbox, its judge outside."""
 
 import contextlib
+import json
 import os
 import secrets
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from harness.contract.roles import MCP_SERVER
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.files import atomic_write
 from harness.judge import client, own_file
@@ -123,7 +125,13 @@ def _lead(
         folder=folder.path,
         private=(folder.home, folder.temporary),
     )
-    words = [*program("front.py")[:3], str(_HERE / "own_terminal.py"), str(cli), *arguments]
+    words = [
+        *program("front.py")[:3],
+        str(_HERE / "own_terminal.py"),
+        str(cli),
+        *_own_server(arguments),
+        *arguments,
+    ]
     mark = secrets.token_hex(8)
     led = LedProgram(
         sandbox.command(words, confined),
@@ -167,6 +175,14 @@ def _environment(
         CLIENT: str(folder.programs / "harness"),
         SESSION_MARK: mark,
     }
+
+
+def _own_server(arguments: Sequence[str]) -> list[str]:
+    """Settings by which the CLI takes the project's tools without a question: where it keeps the
+    answer, .claude, is read-only inside."""
+    if any(word.partition("=")[0] == "--settings" for word in arguments):
+        return []
+    return ["--settings", json.dumps({"enabledMcpjsonServers": [MCP_SERVER]})]
 
 
 def _is_below(pid: int, above: int) -> bool:

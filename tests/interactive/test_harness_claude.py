@@ -11,7 +11,7 @@ import pytest
 from tests.cli.journey import Journey
 from tests.interactive.gateway import bash, call, open_gateway
 from tests.interactive.lab import must
-from tests.interactive.tmux import interactive
+from tests.interactive.tmux import Terminal, interactive
 from tests.judge.inside import SANDBOXES, left_over
 
 pytestmark = pytest.mark.skipif(
@@ -25,10 +25,10 @@ def program(sandbox: str) -> list[str]:
     return [sys.executable, "-P", "-I", "-m", "harness", "claude", "--sandbox", sandbox, "--"]
 
 
-def until(path: Path, seconds: float = 240.0) -> None:
+def until(terminal: Terminal, path: Path, seconds: float = 200.0) -> None:
     end = time.monotonic() + seconds
     while not path.exists():
-        assert time.monotonic() < end, f"{path} did not come"
+        assert time.monotonic() < end, f"{path} did not come; the screen:\n{terminal.screen()}"
         time.sleep(0.2)
 
 
@@ -72,14 +72,14 @@ def test_the_journey_inside(fresh: Journey, sandbox: str) -> None:
         "PLEASE CHEAT": [tries, "TRIED-IT"],
         "The harness says": ["STATUS-ANSWER"],
     }
-    words = ("--allowedTools", f"Bash,Write,{OPEN}")
+    words = ("--permission-mode", "default", "--allowedTools", f"Bash,Write,{OPEN}")
     with (
         open_gateway(prompts) as gateway,
         interactive(root, fresh.home, gateway, *words, program=program(sandbox)) as terminal,
     ):
         terminal.say("PLEASE OPEN ONE", until="OPENED-ONE")
         terminal.say("PLEASE GO ON", until="PLEASE GO ON")
-        until(root / "over.txt")
+        until(terminal, root / "over.txt")
         terminal.wait_for("WENT-ON")
         terminal.say("/harness:status", until="STATUS-ANSWER")
         terminal.say("PLEASE CHEAT", until="TRIED-IT")

@@ -1,5 +1,7 @@
 """One approved project a module: tests that change it make their own."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.journey import Journey
@@ -15,3 +17,9 @@ def approved(tmp_path_factory: pytest.TempPathFactory) -> Journey:
 @pytest.fixture(params=SANDBOXES)
 def inside(approved: Journey, request: pytest.FixtureRequest) -> Inside:
     return Inside(approved, request.param)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Journey:
+    """For one test alone."""
+    return make_fresh(tmp_path)

@@ -13,7 +13,7 @@ SANDBOXES = ("bwrap", "landlock")
 
 @dataclass(frozen=True)
 class Inside:
-    """A project, and `claude` on its person's PATH, which is bash."""
+    """A project, and `claude` on its person's PATH, which is bash but for the settings that it is given."""
 
     journey: Journey
     sandbox: str
@@ -25,8 +25,9 @@ class Inside:
     def environment(self, **extra: str) -> dict[str, str]:
         self.programs.mkdir(exist_ok=True)
         stand_in = self.programs / "claude"
-        if not stand_in.is_symlink():
-            stand_in.symlink_to("/bin/bash")
+        if not stand_in.is_file():
+            stand_in.write_text('#!/bin/bash\nshift 2\nexec /bin/bash "$@"\n')
+            stand_in.chmod(0o755)
         path = f"{self.programs}:/usr/local/bin:/usr/bin:/bin"
         return {**self.journey.environment(), "PATH": path, **extra}
 

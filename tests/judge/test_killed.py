@@ -1,0 +1,54 @@
+"""`harness claude` killed at moments drawn by a seed: no fact is lost, and no process is left."""
+
+import random
+import time
+
+import pytest
+
+from tests.cli.journey import Journey
+from tests.interactive.lab import must
+from tests.judge.inside import SANDBOXES, Inside, left_over
+
+KILLS = 20
+LONGEST = 25.0
+"""Seconds; a session that trains one seed takes longer on a slow machine, and less on a quick one:
+then the kill finds it at its end."""
+WORK = (
+    "harness experiment new --hypothesis again --json >> said.txt;"
+    " newest=$(ls -d .harness/experiments/exp-* | grep -v CHECK | tail -1);"
+    " harness train $(basename $newest) >> said.txt 2>&1; sleep 1"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_killed_at_twenty_moments(fresh: Journey) -> None:
+    draw = random.Random(13)
+    for number in range(KILLS):
+        inside = Inside(fresh, SANDBOXES[number % 2])
+        before = facts(fresh)
+        running = inside.start(WORK)
+        time.sleep(draw.uniform(0.2, LONGEST))
+        running.kill()
+        running.communicate()
+        end = time.monotonic() + 60
+        while left_over(fresh.home) and time.monotonic() < end:
+            time.sleep(0.2)
+        assert left_over(fresh.home) == [], number
+        must(fresh.harness("ledger", "verify"))
+        after = facts(fresh)
+        assert after[: len(before)] == before, number
+    # What a killed supervisor left is closed by the next training, not forgotten.
+    rows = must(fresh.harness("experiment", "list", "--json")).document["experiments"]
+    open_now = [row["experiment"] for row in rows if row["status"] == "open"]
+    for experiment in open_now[-1:]:
+        fresh.harness("train", experiment)
+        shown = must(fresh.harness("experiment", "show", experiment, "--json")).stdout
+        assert '"running"' not in shown
+
+
+def facts(journey: Journey) -> list[str]:
+    """The ledger's facts in their order, by hash: what was appended stays."""
+    must(journey.harness("ledger", "export"))
+    files = sorted((journey.root / ".harness/memory/facts").glob("*.jsonl"))
+    return [line for file in files for line in file.read_text("utf-8").splitlines()]
