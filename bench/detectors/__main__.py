@@ -19,7 +19,7 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = "1"
 
 from bench._record import record
-from bench.detectors import corpus, real, report
+from bench.detectors import measured_runs, real_logs, report
 
 
 def main() -> int:
@@ -34,10 +34,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.cache or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        jobs = corpus.jobs()
-        corpus.prepare(folder, [job for job in jobs if job.held_out], given.processes)
+        jobs = measured_runs.jobs()
+        measured_runs.prepare(folder, [job for job in jobs if job.held_out], given.processes)
         kinds, quiet = report.faulty(folder, jobs), report.healthy(folder, jobs)
-    logs = real.labels()
+    logs = real_logs.labels()
     figures = report.figures(kinds, quiet, logs)
     print(report.table(kinds, quiet, figures))
     for name, (given_label, got) in logs.items():

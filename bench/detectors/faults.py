@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from bench.detectors.data import Split
 from bench.detectors.models import build
-from bench.detectors.others import REWARD_IS_CONSTANT_FROM
-from bench.detectors.train import Fault
+from bench.detectors.other_trainings import REWARD_IS_CONSTANT_FROM
+from bench.detectors.real_training import Fault
+from bench.detectors.small_data import Split
 
 if TYPE_CHECKING:
-    from bench.detectors.train import Run
+    from bench.detectors.real_training import Run
 
 _STUCK = ("no_progress", "stall", "gradient_vanishing")
 _BROKEN = ("non_finite", "divergence", "loss_spike", "gradient_blow_up", *_STUCK)

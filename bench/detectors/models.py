@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from bench.detectors.data import CONTEXT, Data
+from bench.detectors.small_data import CONTEXT, Data
 
 
 class Transformer(nn.Module):

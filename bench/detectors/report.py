@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.detectors import corpus
-from bench.detectors.corpus import Job, read
+from bench.detectors import measured_runs
 from bench.detectors.faults import KINDS
-from bench.detectors.judge import Outcome, alarms, onset, wilson
+from bench.detectors.measured_runs import Job, read
+from bench.detectors.outcomes import Outcome, alarms, onset, wilson
 
 RECALL, FALSE, DELAY = 0.95, 0.02, 3
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "detectors.md"
@@ -184,4 +184,4 @@ def write_page(text: str) -> None:
 
 
 def _shapes() -> list[str]:
-    return [job.name for job in corpus.jobs() if job.group == "trained"]
+    return [job.name for job in measured_runs.jobs() if job.group == "trained"]

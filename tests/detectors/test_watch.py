@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from bench.detectors.real import labels
+from bench.detectors.real_logs import labels
 from harness.artifacts.metrics_file import read_rows
 from harness.detectors.alarm import Alarm, Severity, open_alarms
 from harness.detectors.kinds import KINDS, AlarmKind, Threshold, WatchSettings, known_thresholds

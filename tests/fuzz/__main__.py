@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench._record import record
 from tests.fuzz.properties import PROPERTIES
-from tests.fuzz.seeds import CORPUS
+from tests.fuzz.starting_inputs import CORPUS
 
 ROOT = Path(__file__).parents[2]
 NO_ATHERIS = (
@@ -59,7 +59,7 @@ def guided(form: str, seconds: int, found: Path) -> Search:
             command = [
                 sys.executable,
                 "-m",
-                "tests.fuzz.one",
+                "tests.fuzz.guided_run",
                 form,
                 *(["--shaped"] if shaped else []),
             ]

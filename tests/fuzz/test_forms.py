@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from harness.artifacts import jsonl
 from harness.errors import PlanError
 from harness.plans.parse import parse_plan
+from tests.fuzz.near_forms import SHAPES
 from tests.fuzz.properties import PROPERTIES
-from tests.fuzz.seeds import SEEDS
-from tests.fuzz.shapes import SHAPES
+from tests.fuzz.starting_inputs import SEEDS
 
 CORPUS = Path(__file__).parent / "corpus"
 FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

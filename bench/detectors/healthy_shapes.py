@@ -3,7 +3,7 @@ the list."""
 
 from typing import Any
 
-from bench.detectors.train import Recipe
+from bench.detectors.real_training import Recipe
 
 SHAPES: dict[str, dict[str, Any]] = {
     "sgd": {"task": "digits", "optimizer": "sgd", "lr": 0.1},

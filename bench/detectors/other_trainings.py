@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from sklearn.neural_network import MLPClassifier
 from torch import nn
 
-from bench.detectors.data import load
+from bench.detectors.small_data import load
 
 _ROWS = 60
 REWARD_IS_CONSTANT_FROM = 12

@@ -1,4 +1,4 @@
-"""One form under atheris until its time is over: `python -m tests.fuzz.one FORM [libFuzzer's
+"""One form under atheris until its time is over: `python -m tests.fuzz.guided_run FORM [libFuzzer's
 arguments]`.
 
 Bytes go to the property as they are; with `--shaped` they choose among the shapes that nearly have
@@ -16,7 +16,7 @@ with atheris.instrument_imports(include=["harness", "yaml", "tomllib"]):
 
 from hypothesis import given, settings
 
-from tests.fuzz.shapes import SHAPES
+from tests.fuzz.near_forms import SHAPES
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
 """Writes corpus/: each form as it is, and inputs that a reader once failed on. `python -m
-tests.fuzz.seeds`."""
+tests.fuzz.starting_inputs`."""
 
 from pathlib import Path
 
-from tests.fuzz.shapes import BASE
+from tests.fuzz.near_forms import BASE
 
 CORPUS = Path(__file__).parent / "corpus"
 SEEDS: dict[str, dict[str, str]] = {

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.detectors.data import Data, Split, load
 from bench.detectors.models import build
+from bench.detectors.small_data import Data, Split, load
 
 Rows = list[dict[str, Any]]
 

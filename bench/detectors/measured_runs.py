@@ -40,7 +40,7 @@ class Job(NamedTuple):
 
 
 def jobs() -> list[Job]:
-    from bench.detectors import healthy, others, synthetic
+    from bench.detectors import healthy_shapes, made_up_rows, other_trainings
     from bench.detectors.faults import KINDS
 
     found = [
@@ -54,34 +54,41 @@ def jobs() -> list[Job]:
     ]
     seeds = range(TUNED + REPORTED)
     found += [
-        Job("trained", shape, healthy.SHAPES[shape]["task"], seed)
-        for shape in healthy.SHAPES
+        Job("trained", shape, healthy_shapes.SHAPES[shape]["task"], seed)
+        for shape in healthy_shapes.SHAPES
         for seed in seeds
     ]
     found += [
         Job("other", name, "", seed)
-        for name in others.TRAININGS
+        for name in other_trainings.TRAININGS
         for seed in range(TUNED + 2 * REPORTED)
     ]
-    return found + [Job("synthetic", name, "", seed) for name in synthetic.SHAPES for seed in seeds]
+    return found + [
+        Job("synthetic", name, "", seed) for name in made_up_rows.SHAPES for seed in seeds
+    ]
 
 
 def made(job: Job) -> Iterator[dict[str, Any]]:
     """The rows of one run."""
-    from bench.detectors import healthy, others, synthetic
+    from bench.detectors import healthy_shapes, made_up_rows, other_trainings
     from bench.detectors.faults import KINDS
-    from bench.detectors.train import Fault, Recipe, Run
+    from bench.detectors.real_training import Fault, Recipe, Run
 
     if job.group == "synthetic":
-        return synthetic.rows(job.name, job.seed)
+        return made_up_rows.rows(job.name, job.seed)
     if job.group == "trained":
-        return Run(healthy.recipe(job.name, 100 + job.seed), Fault(0)).rows()
-    if job.group == "other" or job.task in others.TRAININGS:
+        return Run(healthy_shapes.recipe(job.name, 100 + job.seed), Fault(0)).rows()
+    if job.group == "other" or job.task in other_trainings.TRAININGS:
         fault = job.name if job.group == "faulty" else ""
         seed = 100 + job.seed if job.group == "other" else job.seed + 1000 * job.order
-        return others.TRAININGS[job.task or job.name](seed, fault)
+        return other_trainings.TRAININGS[job.task or job.name](seed, fault)
     kind = KINDS[job.name].fault if job.group == "faulty" else Fault
-    given = {**healthy.BASE[job.task], "task": job.task, "seed": job.seed, "order": job.order}
+    given = {
+        **healthy_shapes.BASE[job.task],
+        "task": job.task,
+        "seed": job.seed,
+        "order": job.order,
+    }
     return Run(Recipe(**given), kind(job.seed)).rows()
 
 
