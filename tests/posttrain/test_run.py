@@ -30,7 +30,7 @@ MATRIX = {
     ),
     "0 junk absent": (f'{MADE} print("step 1")', "failed", "stdout"),
     "0 junk good": (f'{MADE} {FILE} print("step 1")', "failed", "stdout"),
-    "0 null absent": ('print("null")', "failed", "no object"),
+    "0 null absent": ('print("null")', "failed", "not an object"),
     "0 empty absent": (MADE, "failed", "the trainer gave none"),
     "0 empty good": (f"{MADE} {FILE}", "completed", "validated"),
     "0 empty bad": (f"{MADE} {BAD_FILE}", "failed", "result.json"),
