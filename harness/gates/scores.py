@@ -109,8 +109,8 @@ _LACKS = {
     Link.SESSION: "was trained or evaluated where an unsandboxed session could change what runs",
 }
 _AGAIN = (
-    "Open a new experiment, and train and evaluate it in the loop (`harness run`), or in your own"
-    " terminal while no plain `claude` is open in the project."
+    "Open a new experiment, and train and evaluate it in the loop (`harness run`), in `harness"
+    " claude`, or in your own terminal while no plain `claude` is open in the project."
 )
 
 
