@@ -74,6 +74,7 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
             sandbox=SandboxKind.NONE.value,
             token=sha256_bytes(secrets.token_bytes(16)),
             session=None,
+            caller=str(project.caller_for(experiment)),
         )
         # Copied first, then hashed and judged here: the trainer's folder may change meanwhile.
         make_folder(project, run)

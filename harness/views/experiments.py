@@ -93,6 +93,7 @@ def _runs(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
             "seconds": None if run.seconds is None else round(run.seconds, 1),
             "rows": run.rows,
             "sandbox": run.sandbox,
+            "caller": run.caller,
             "reason": run.reason,
         }
         for run in ledger.runs(experiment)
@@ -132,6 +133,7 @@ def _evaluations(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
             "sandbox": evaluation.sandbox,
             "predict_seconds": evaluation.predict_seconds,
             "training_seconds": trained.get(evaluation.run),
+            "caller": evaluation.caller,
         }
         for evaluation in ledger.evaluations(experiment)
     ]

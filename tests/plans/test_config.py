@@ -31,15 +31,14 @@ def test_another_folder_may_be_readable(tmp_path: Path) -> None:
     assert settings.readable == (f"{tmp_path}/data",)
 
 
+@pytest.mark.parametrize("line", ['readable = ["/elsewhere"]', 'interpreter = "/usr/bin/python3"'])
 def test_an_edited_config_is_refused_until_a_person_approves_it(
-    root: Path, environment: dict[str, str]
+    root: Path, environment: dict[str, str], line: str
 ) -> None:
     with open_project(root, environment) as project:
         approve_plan(project, root / "plan.md", by="ada")
     config = root / CONFIG
-    config.write_text(
-        config.read_text("utf-8") + f'readable = ["{root.parent}/elsewhere"]\n', "utf-8"
-    )
+    config.write_text(f"{config.read_text('utf-8')}{line}\n", "utf-8")
     with pytest.raises(ConfigError) as refused:
         open_project(root, environment)
     assert refused.value.code == "config_changed"

@@ -85,6 +85,8 @@ def test_an_experiment_by_tools_and_verbs(project: Project, sandbox: SandboxKind
     assert (judged["verdict"], judged["findings"]) == ("PASS", [])
     assert {run.session for run in project.ledger.runs("exp-0001")} == {"5b0c"}
     assert {run.sandbox for run in project.ledger.runs("exp-0001")} == {sandbox.value}
+    assert {run.caller for run in project.ledger.runs("exp-0001")} == {"open"}
+    assert judged["score"]["evidence"].startswith("recomputed, session not isolated")
     assert "> Three seeds are training." in verb(project, "status", "--briefing")["briefing"]
 
     refused = verb(
@@ -129,3 +131,4 @@ def test_runs_outlive_the_server_and_the_next_one_follows_them(
         report, _ = second.call("run_status", wait_seconds=120)
     assert report["state"] == "ended"
     assert [run["status"] for run in report["runs"]] == ["completed"] * 3
+    assert {run.caller for run in project.ledger.runs("exp-0001")} == {"person"}
