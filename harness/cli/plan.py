@@ -60,11 +60,14 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
     with changing(project, new_config=True) as opened:
         findings: list[Finding] = []
         approved = approve_plan(opened, plan, by=by, on_findings=findings.extend)
+        judge = opened.ledger.recorded_judge(opened.ledger.writer)
+    assert judge is not None  # the approval recorded it
     document = {
         "plan": approved.name,
         "version": approved.version,
         "sha256": approved.sha256,
         "splits": approved.splits,
+        "judge": {"sha256": judge.sha256, "files": judge.files, "python": judge.python},
         "findings": [finding.plain() for finding in findings],
     }
     held_out = approved.splits.get("held_out")
@@ -74,9 +77,10 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
         else ""
     )
     head = f"approved {approved.name} version {approved.version} ({approved.sha256[:12]}){moved}"
+    judges = f"judge: {judge.files} files ({judge.sha256[:12]}), Python {judge.python}"
     then = (
         "next: `harness experiment new --hypothesis TEXT`, or with agents"
         f" `harness run {approved.path}`"
     )
-    lines = [head, as_text(findings), then]
+    lines = [head, judges, as_text(findings), then]
     emit(document, *filter(None, lines), as_json=as_json)

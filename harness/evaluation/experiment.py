@@ -29,6 +29,7 @@ from harness.files import atomic_write, pretty_json
 from harness.ledger.facts import ApprovedPlan, Checkpoint, Evaluation, EvaluationRecorded
 from harness.ledger.project import Project
 from harness.plans.approved import data_paths, plan_of
+from harness.plans.judge import require_judge
 from harness.plans.parse import Plan, plan_from
 from harness.settings import require_interpreter
 
@@ -79,9 +80,10 @@ def evaluate_experiment(
     (`gates.check.require_validation_passed`). What has a value already (same checkpoint, scorer and
     plan version) is skipped. `shuffle_seed` orders the rows that predict sees; drawn by default.
     Raises NotFoundError, RefusedError (query_budget_spent, no_plan), ConfigError
-    (interpreter_missing), SandboxError, and what `admit` raises.
+    (interpreter_missing), SandboxError, and what `require_judge` and `admit` raise.
     """
     approved = plan_of(project, project.ledger.experiment(experiment))
+    require_judge(project)
     plan = plan_from(approved.content)
     due = _due(project, experiment, approved, split)
     if due:

@@ -23,6 +23,7 @@ from harness.guard.control_files import CHANGED
 from harness.ledger.facts import RecordedVerdict, TamperingNoticed
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
+from harness.plans.judge import require_judge
 
 _NOTICED = {
     "plan_changed",
@@ -49,9 +50,11 @@ def check_gate(
     It is recorded only when evidence or outcome differ from the last one's, and the experiment
     becomes judged. For a decided one nothing is recorded, and the answer has no id. `transcripts`:
     folders to look in for the session that changed a control file. Raises NotFoundError for an
-    unknown experiment and RefusedError without a plan.
+    unknown experiment and RefusedError without a plan, or with another judge (judge_changed).
     """
     record = project.ledger.experiment(experiment)
+    if record.status not in CLOSED_EXPERIMENTS:
+        require_judge(project)
     asked = gate if gate is not None else due_gate(project, record.id)
     with project.ledger.snapshot():
         evidence = collect(project, record.id, asked, transcripts)

@@ -16,6 +16,7 @@ from harness.ledger.facts import ApprovedPlan, PlanApproved
 from harness.ledger.project import Project, approve_config, open_layout, open_project
 from harness.plans.data_review import contamination
 from harness.plans.held_out import InVault, move_to_vault
+from harness.plans.judge import record_judge
 from harness.plans.parse import Plan
 from harness.plans.review import Draft, as_one_error, notes, read_draft, review_plan
 from harness.plans.scorer import freeze_scorer
@@ -94,6 +95,7 @@ def approve_plan(
     approve_config(layout)
     approved = _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
     accept_on_record(project, by=by, paths=[CONFIG])
+    record_judge(project, by=by)
     return approved
 
 

@@ -22,6 +22,7 @@ from harness.evaluation.intervals import bootstrap_mean
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.facts import Model, ModelEvaluation
 from harness.ledger.project import Project
+from harness.plans.judge import require_judge
 from harness.posttrain.code_hashes import evaluator_hash
 from harness.posttrain.evaluator_process import Scores, ask_evaluator
 from harness.posttrain.field_problems import FieldProblems
@@ -50,6 +51,7 @@ def evaluate_model(
     or `against` has another base; UsageError when the mode needs guidance and no row has any.
     """
     model = project.ledger.model(identifier)
+    require_judge(project)
     spec = program_spec(project, model.experiment)
     if project.ledger.run(model.experiment, model.run).status is not RunStatus.COMPLETED:
         raise RefusedError(

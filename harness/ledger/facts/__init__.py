@@ -23,7 +23,7 @@ from harness.ledger.facts import (
 )
 from harness.ledger.facts.base import Body, Fact, State, from_body
 from harness.ledger.facts.checkpoint import Checkpoint, CheckpointRecorded, CheckpointRemoved
-from harness.ledger.facts.control import ControlAccepted, TamperingNoticed
+from harness.ledger.facts.control import ControlAccepted, JudgeRecorded, TamperingNoticed
 from harness.ledger.facts.decision import (
     LONGEST_HAND_OFF,
     Decision,
@@ -90,6 +90,7 @@ __all__ = [
     "HandOff",
     "HandOffWritten",
     "HeldOutQueried",
+    "JudgeRecorded",
     "Judgement",
     "LogImported",
     "LoopEnded",

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.ledger.chain import StoredFact
-from harness.ledger.facts.base import Fact, LedgerPart, Note, newest_first, notes
+from harness.ledger.facts.base import Fact, LedgerPart, Note, from_body, newest_first, notes
 from harness.ledger.facts.experiment import experiments
 from harness.ledger.facts.plan import plans
 
@@ -35,6 +35,20 @@ class ControlAccepted(Note):
     by: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class JudgeRecorded(Note):
+    """A person approved a plan with this judge: the digest of the harness's files and of those that
+    judging imports, on the writer's machine."""
+
+    KIND: ClassVar[str] = "judge_recorded"
+    sha256: str
+    files: int
+    interpreter: str  # its real path
+    prefix: str  # the environment that it runs in
+    python: str
+    by: str
+
+
 class ControlLedger(LedgerPart):
     def note_tampering(
         self, *, what: str, path: str, expected: str, actual: str, experiment: str | None = None
@@ -56,6 +70,12 @@ class ControlLedger(LedgerPart):
         rows = self._rows(sa.select(notes).where(*mine).order_by(*newest_first(notes)).limit(1))
         return str(rows[0]["record"]["sha256"]) if rows else None
 
+    def recorded_judge(self, writer: str) -> JudgeRecorded | None:
+        """The one recorded last by `writer`: another clone's machine has its own."""
+        mine = (notes.c.kind == JudgeRecorded.KIND, notes.c.writer == writer)
+        rows = self._rows(sa.select(notes).where(*mine).order_by(*newest_first(notes)).limit(1))
+        return from_body(JudgeRecorded, rows[0]["record"]) if rows else None
+
     def tampering(self) -> list[TamperingNoticed]:
         """Oldest first."""
         return [fact for fact, _ in self._notes(TamperingNoticed)]
@@ -75,4 +95,4 @@ class ControlLedger(LedgerPart):
             ]
 
 
-FACTS: tuple[type[Fact], ...] = (TamperingNoticed, ControlAccepted)
+FACTS: tuple[type[Fact], ...] = (TamperingNoticed, ControlAccepted, JudgeRecorded)
