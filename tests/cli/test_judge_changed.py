@@ -106,7 +106,7 @@ def test_another_judge_judges_nothing_until_a_person_approves_again(
     assert again["judge"]["sha256"] != approved["judge"]["sha256"]
     assert done(judge, journey, "evaluate", "exp-0001")["score"] == score
     judged = done(judge, journey, "gate", "check", "exp-0001")
-    assert judged["verdict_id"] == verdict["verdict_id"]
+    assert judged["id"] == verdict["id"]
     assert len(done(judge, journey, "experiment", "show", "exp-0001")["runs"]) == 3
 
 
