@@ -15,6 +15,7 @@ from harness.driver.steps import StepRunner
 from harness.driver.supervisors import is_held, is_supervised
 from harness.driver.vouching import vouching
 from harness.errors import RefusedError, UsageError
+from harness.guard.own_python import require_out_of_reach
 from harness.ledger.facts import ApprovedPlan, LoopEnded, Session, SessionEnded
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
@@ -102,9 +103,11 @@ def run_loop(
 
     Leftovers of an interrupted loop are closed first. Its runs and evaluations are the driver's,
     unless what started it was not isolated. Raises RefusedError when no plan is approved
-    or another loop is running (loop_running), GatewayError when the gateway could not answer.
+    or another loop is running (loop_running), ConfigError (judge_in_reach), GatewayError when the
+    gateway could not answer.
     """
     plan = project.plan()
+    require_out_of_reach(project.layout.root, sandbox.kind)
     if project.caller.isolated:
         project = replace(project, caller=Caller(CallerKind.DRIVER, sandbox.kind))
     with looping(project.layout), vouching(project.layout.state, project.caller):

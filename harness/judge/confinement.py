@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.guard.control_files import in_place, protected_paths
+from harness.guard.own_python import judge_below
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 
@@ -24,6 +25,7 @@ def kept_from_agents(project: Project, plan: ApprovedPlan | None) -> tuple[Path,
     ]
     # The folder .harness itself too, so that no agent can create what is missing in it.
     kept += [layout.project("config_toml").parent, *protected_paths(layout.root)]
+    kept += judge_below(layout.root)
     splits = plan.splits.values() if plan is not None else ()
     tables = [layout.root / split["path"] for split in splits if split.get("path")]
     kept += [path for path in tables if path.resolve().is_relative_to(layout.root)]

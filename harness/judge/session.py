@@ -16,6 +16,7 @@ import psutil
 from harness.contract.roles import MCP_SERVER
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.files import atomic_write
+from harness.guard.own_python import require_out_of_reach
 from harness.judge import client, own_file
 from harness.judge.confinement import session_confinement
 from harness.judge.identity import (
@@ -90,6 +91,7 @@ def run_claude(
 ) -> int:
     """Lead one interactive session; returns the CLI's exit code."""
     home, state = Path(inherited.get("HOME") or Path.home()), project.layout.state
+    require_out_of_reach(project.layout.root, sandbox.kind)
     for dead in forget_the_dead(state):
         _clear(home, str(dead.get("folder", "")))
     folder = JudgeFolder.make(home)

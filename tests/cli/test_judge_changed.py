@@ -4,40 +4,28 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-import venv
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.journey import Journey, make_project
+from tests.own_judge import make_judge, site_of
 from tests.terminal import run_in_terminal
-
-HERE = Path(sys.prefix)
-PACKAGE = Path(__file__).parents[2] / "harness"
 
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment of its own with a copy of the harness: links to all else that is installed
-    here."""
     folder = tmp_path_factory.mktemp("judge")
-    venv.create(folder, symlinks=True, with_pip=False)
-    (site,) = folder.glob("lib/python3*/site-packages")
-    (ours,) = HERE.glob("lib/python3*/site-packages")
-    for path in ours.iterdir():
-        if "experiment_harness" not in path.name or path.name.endswith(".dist-info"):
-            (site / path.name).symlink_to(path)
-    shutil.copytree(PACKAGE, site / "harness", ignore=shutil.ignore_patterns("__pycache__"))
+    make_judge(folder)
     return folder
 
 
 @pytest.fixture
 def site(judge: Path) -> Iterator[Path]:
-    (folder,) = judge.glob("lib/python3*/site-packages")
+    folder = site_of(judge)
     before = {path.name for path in folder.iterdir()}
-    return folder
+    yield folder
     for path in folder.iterdir():
         if path.name not in before:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
