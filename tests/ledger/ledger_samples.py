@@ -16,6 +16,7 @@ from harness.ledger.facts import (
     EvaluationRecorded,
     HandOffWritten,
     HeldOutQueried,
+    JudgeRecorded,
     LogImported,
     LoopEnded,
     ModelMoved,
@@ -32,6 +33,18 @@ from harness.ledger.facts import (
     TrainingSpecified,
     local_job,
 )
+
+
+def judge_recorded(digit: str) -> JudgeRecorded:
+    return JudgeRecorded(
+        sha256=digit * 64,
+        files=3,
+        interpreter="/usr/bin/python3.11",
+        prefix="/opt/harness",
+        python="3.11.7",
+        by="human:ada",
+    )
+
 
 IDENTITY = {"pid": 1, "boot": "b", "started": 1.5}
 

@@ -2,10 +2,18 @@
 
 import pytest
 import sqlalchemy as sa
-from ledger_samples import ended, evaluated, full_ledger, program, register, started
+from ledger_samples import (
+    ended,
+    evaluated,
+    full_ledger,
+    judge_recorded,
+    program,
+    register,
+    started,
+)
 
 from harness.errors import LedgerDamagedError
-from harness.ledger.facts import KINDS, ControlAccepted, Fact
+from harness.ledger.facts import KINDS, ControlAccepted, Fact, SessionSeen
 from harness.ledger.facts.experiment import experiments
 from harness.ledger.facts.run import runs
 from harness.ledger.replay import facts_in_order, replay
@@ -32,6 +40,13 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
         ledger.append(ControlAccepted(sha256="a", files=3, by="ada"))
         ledger.append(ControlAccepted(sha256="b", files=4, by="ada"))
         assert (ledger.accepted_list(ledger.writer), ledger.accepted_list("another")) == ("b", None)
+        ledger.append(SessionSeen(experiment="exp-0001", session="5b0c", trace="receipt"))
+        assert ledger.recorded_judge(ledger.writer) is None
+        ledger.append(judge_recorded("a"))
+        ledger.append(judge_recorded("b"))
+        newest = ledger.recorded_judge(ledger.writer)
+        assert newest is not None
+        assert (newest.sha256, ledger.recorded_judge("another")) == ("b" * 64, None)
         with ledger.connection() as connection:
             assert {fact.kind for fact in facts_in_order(connection)} == set(KINDS)
             replayed = replay(facts_in_order(connection)).tables

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from ledger_samples import evaluated, full_ledger, judged, open_ledger, program, register
+from ledger_samples import (
+    evaluated,
+    full_ledger,
+    judge_recorded,
+    judged,
+    open_ledger,
+    program,
+    register,
+)
 
 from harness.domain.findings import Finding
 from harness.errors import LedgerDamagedError, LedgerError
@@ -23,7 +31,7 @@ from harness.ledger.verify import verify
 
 FACTS = Path(__file__).with_name("state_facts.jsonl")
 """Facts as a ledger of STATE_OF's version stored them: the life of `compared_ledger`."""
-STATE_OF = {10: "f26b5686fd3d299564936ce78531b9bc3572d20f18e1419dc80814f6f003baac"}
+STATE_OF = {10: "b281ba09cff41ebb604783d10248a8d06f3369ac34ab83a6c0a617f9e9ff9b1d"}
 """Version -> hash of what FACTS add up to."""
 NEXT = STATE_VERSION + 1
 
@@ -217,6 +225,7 @@ def compared_ledger(folder):
     )
     ledger.append(ControlAccepted(sha256="0" * 64, files=3, by="human:ada"))
     ledger.append(SessionSeen(experiment="exp-0003", session="5b0c", trace="receipt"))
+    ledger.append(judge_recorded("0"))
     return ledger
 
 
