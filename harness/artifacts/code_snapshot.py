@@ -4,10 +4,11 @@ The manifest is an object in the vault too, and its hash is the snapshot's. Pred
 from there, whatever happened to the working tree or to code.json since.
 """
 
+import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,20 +16,26 @@ import orjson
 
 from harness.artifacts.content import read_bytes
 from harness.artifacts.git import in_repository, listed_files
+from harness.artifacts.object_batch import ObjectBatch
 from harness.artifacts.objects import (
     ObjectDamagedError,
     damaged,
     lay_out,
     load_object,
     restore_object,
-    store_bytes,
-    store_file,
 )
+from harness.artifacts.snapshot_index import SnapshotIndex, seen
 from harness.errors import UsageError
-from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
+from harness.files import atomic_write, sha256_bytes
 
 NEVER = frozenset({".git", ".harness", ".claude", ".mcp.json"})
 """Never part of a snapshot. Claude Code writes to the last two while a run trains."""
+MOST_UNTRACKED = 50 << 20
+"""Bytes of a file that git neither tracks nor ignores: a larger one is named, and not copied."""
+_BYTE_CODE = (".pyc", ".pyo")
+"""Python may run it in place of the source beside it, which people read."""
+_NOHUP = "nohup.out"
+_SORTED = orjson.OPT_SORT_KEYS
 _SKIPPED_WITHOUT_GIT = frozenset({".venv", "venv", "__pycache__", "node_modules"})
 
 
@@ -44,6 +51,8 @@ class Snapshot:
     """Tracked by git, but deleted from the working tree."""
     unreadable: tuple[str, ...] = ()
     """Left out: no regular file, no permission, or a name that is not UTF-8."""
+    too_large: tuple[str, ...] = ()
+    """Left out too, and no part of the hash: see MOST_UNTRACKED. Known when it was just taken."""
 
     def manifest(self) -> dict[str, Any]:
         return {
@@ -55,75 +64,125 @@ class Snapshot:
         }
 
 
-def take_snapshot(root: Path, objects: Path, *, exclude: Iterable[str] = ()) -> Snapshot:
+def take_snapshot(
+    root: Path, objects: Path, *, exclude: Iterable[str] = (), index: Path | None = None
+) -> Snapshot:
     """Store the code below `root` in `objects`.
 
-    `exclude`: files or folders relative to `root` that are not code (the plan's tables). Outside a
-    git work tree every file counts except those of virtual environments and caches. Raises
-    GitFailedError when there is a repository that git cannot read.
+    `exclude`: files or folders relative to `root` that are not code (the plan's tables). `index`:
+    where to remember what was hashed. Outside a git work tree every file counts except those of
+    virtual environments and caches. Raises GitFailedError when there is a repository that git
+    cannot read.
     """
-    out = NEVER | {PurePosixPath(path).as_posix() for path in exclude}
-    collected = _Collected(root, objects)
-    for raw in _candidates(root):
-        try:
-            name = raw.decode("utf-8")
-        except UnicodeDecodeError:
-            collected.unreadable.append(raw.decode("utf-8", errors="backslashreplace"))
-            continue
-        if not _is_below(name, out):
-            collected.add(name)
-    manifest = collected.manifest()
-    return _from_manifest(store_bytes(canonical_json(manifest), objects), manifest)
+    out = {PurePosixPath(path).as_posix() for path in exclude}
+    known = None if index is None else SnapshotIndex(index, root)
+    with ObjectBatch(objects) as batch:
+        collected = _Collected(root, batch, known)
+        for raw, tracked in _candidates(root):
+            try:
+                name = raw.decode("utf-8")
+            except UnicodeDecodeError:
+                collected.unreadable.append(raw.decode("utf-8", errors="backslashreplace"))
+                continue
+            if not _is_left_out(name, out):
+                collected.add(name, tracked=tracked)
+        manifest = collected.manifest()
+        snapshot = _from_manifest(batch.add(orjson.dumps(manifest, option=_SORTED)), manifest)
+    if known is not None:
+        known.save(collected.files.keys())
+    return replace(snapshot, too_large=tuple(collected.too_large))
 
 
 class _Collected:
     """The files read so far."""
 
-    def __init__(self, root: Path, objects: Path) -> None:
-        self._root = root.resolve()
-        self._objects = objects
-        self._inside: dict[Path, bool] = {}
-        self._files: dict[str, str] = {}
+    def __init__(self, root: Path, batch: ObjectBatch, index: SnapshotIndex | None) -> None:
+        self._root = os.path.realpath(root)
+        self._batch, self._index = batch, index
+        self._inside: dict[str, bool] = {}
+        self._own = _own_output()
+        self.files: dict[str, str] = {}
         self._links: dict[str, str] = {}
         self._executable: list[str] = []
         self._missing: list[str] = []
         self.unreadable: list[str] = []
+        self.too_large: list[str] = []
 
-    def add(self, name: str) -> None:
-        path = self._root / on_disk(name)
+    def add(self, name: str, *, tracked: bool) -> None:
+        path = f"{self._root}/{on_disk(name)}"
         try:
-            mode = os.lstat(path).st_mode
+            status = os.lstat(path)
         except OSError:
             self._missing.append(name)
             return
-        # A tracked folder may have been replaced by a link to somewhere outside the project.
-        if not self._is_inside(path.parent):
-            self.unreadable.append(name)
+        if stat.S_ISDIR(status.st_mode):
+            # A folder in git's list is a repository inside this one: git does not look into it.
+            for below in sorted(_walk(Path(path), _SKIPPED_WITHOUT_GIT)):
+                with contextlib.suppress(UnicodeDecodeError):
+                    inner = f"{name.rstrip('/')}/{below.decode('utf-8')}"
+                    if not _is_left_out(inner, frozenset()):
+                        self.add(inner, tracked=False)
             return
+        # A tracked folder may have been replaced by a link to somewhere outside the project.
+        if not self._is_inside(os.path.dirname(path)):
+            self.unreadable.append(name)
+        elif not tracked and self._is_output(name, status):
+            return
+        elif not tracked and status.st_size > MOST_UNTRACKED:
+            self.too_large.append(name)
+        else:
+            self._read(name, path, status)
+
+    def _read(self, name: str, path: str, status: os.stat_result) -> None:
         try:
-            if stat.S_ISLNK(mode):
+            if stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(path))
                 self._links[name] = target.decode("utf-8", errors="backslashreplace")
-            else:
-                self._files[name] = store_file(path, self._objects, follow=False)
-                if mode & stat.S_IXUSR:
-                    self._executable.append(name)
+                return
+            now = seen(status)
+            digest = None if self._index is None else self._index.hash_of(name, now)
+            if digest is None:
+                digest = self._batch.add_file(Path(path))
+                if self._index is not None:
+                    self._index.keep(name, now, digest)
+            self.files[name] = digest
+            if status.st_mode & stat.S_IXUSR:
+                self._executable.append(name)
         except (UsageError, FileNotFoundError, PermissionError):
             self.unreadable.append(name)
 
     def manifest(self) -> dict[str, Any]:
         return {
-            "files": self._files,
+            "files": self.files,
             "executable": self._executable,
             "links": self._links,
             "missing": self._missing,
             "unreadable": self.unreadable,
         }
 
-    def _is_inside(self, folder: Path) -> bool:
+    def _is_inside(self, folder: str) -> bool:
         if folder not in self._inside:
-            self._inside[folder] = folder.resolve() == folder
+            self._inside[folder] = os.path.realpath(folder) == folder
         return self._inside[folder]
+
+    def _is_output(self, name: str, status: os.stat_result) -> bool:
+        """Whether this command, or one before it, writes its own output to the file."""
+        if (status.st_dev, status.st_ino) in self._own:
+            if self._index is not None:
+                self._index.is_output(name)
+            return True
+        return self._index is not None and name in self._index.outputs
+
+
+def _own_output() -> set[tuple[int, int]]:
+    """Device and inode of the files to which this process's own output goes."""
+    files = set()
+    for descriptor in (1, 2):
+        with contextlib.suppress(OSError):
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode):
+                files.add((status.st_dev, status.st_ino))
+    return files
 
 
 def load_snapshot(objects: Path, name: str) -> Snapshot:
@@ -133,7 +192,8 @@ def load_snapshot(objects: Path, name: str) -> Snapshot:
 
 def write_snapshot(snapshot: Snapshot, path: Path) -> None:
     """code.json: the manifest and its hash, for people."""
-    atomic_write(path, pretty_json({"hash": snapshot.hash, **snapshot.manifest()}))
+    content = {"hash": snapshot.hash, **snapshot.manifest()}
+    atomic_write(path, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def read_snapshot(path: Path) -> Snapshot:
@@ -142,8 +202,15 @@ def read_snapshot(path: Path) -> Snapshot:
     try:
         content = orjson.loads(data)
         snapshot = _from_manifest(content.pop("hash"), content)
-        actual = sha256_bytes(canonical_json(snapshot.manifest()))
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+        actual = sha256_bytes(orjson.dumps(snapshot.manifest(), option=_SORTED))
+    except (
+        orjson.JSONDecodeError,
+        orjson.JSONEncodeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+    ) as error:
         raise UsageError(
             f"{path} is not a code snapshot: {error}.",
             hint="Train again: registering a run writes it.",
@@ -209,24 +276,20 @@ def on_disk(name: str) -> str:
     return os.fsdecode(name.encode("utf-8"))
 
 
-def _candidates(root: Path) -> Iterator[bytes]:
-    """Names relative to `root`, sorted, as raw bytes of the file system."""
+def _candidates(root: Path) -> Iterator[tuple[bytes, bool]]:
+    """(name relative to `root`, as raw bytes of the file system, whether git tracks it), sorted."""
     if not in_repository(root):
-        yield from sorted(_walk(root, b"", _SKIPPED_WITHOUT_GIT))
+        yield from ((name, False) for name in sorted(_walk(root, _SKIPPED_WITHOUT_GIT)))
         return
-    for name in listed_files(root):
-        path = root / os.fsdecode(name)
-        # A folder in git's list is a repository inside this one: git does not look into it.
-        if path.is_dir() and not path.is_symlink():
-            yield from sorted(_walk(root, name.rstrip(b"/"), _SKIPPED_WITHOUT_GIT))
-        else:
-            yield name
+    tracked, others = listed_files(root)
+    yield from sorted([*((name, True) for name in tracked), *((name, False) for name in others)])
 
 
-def _walk(root: Path, below: bytes, skipped: frozenset[str]) -> Iterator[bytes]:
+def _walk(root: Path, skipped: frozenset[str]) -> Iterator[bytes]:
+    """Files below `root`, relative to it."""
     base = os.fsencode(root)
     skip = {os.fsencode(name) for name in skipped | NEVER}
-    for folder, directories, names in os.walk(os.path.join(base, below) if below else base):
+    for folder, directories, names in os.walk(base):
         links = [name for name in directories if os.path.islink(os.path.join(folder, name))]
         directories[:] = sorted(
             name for name in directories if name not in skip and name not in links
@@ -236,12 +299,23 @@ def _walk(root: Path, below: bytes, skipped: frozenset[str]) -> Iterator[bytes]:
                 yield os.path.relpath(os.path.join(folder, name), base)
 
 
-def _is_below(name: str, folders: Iterable[str]) -> bool:
-    parts = PurePosixPath(name)
-    return any(
-        parts == PurePosixPath(folder) or PurePosixPath(folder) in parts.parents
-        for folder in folders
-    )
+def _is_left_out(name: str, out: Set[str]) -> bool:
+    """Whether the name is no code: excluded, the harness's, git's, byte code, nohup's output."""
+    first, _, rest = name.partition("/")
+    if first in NEVER or name.endswith(_BYTE_CODE) or name == _NOHUP:
+        return True
+    if not rest:
+        return name in out
+    if "__pycache__/" in name and "__pycache__" in name.split("/"):
+        return True
+    return bool(out) and any(parent in out for parent in _with_parents(name))
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    yield name
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def _safe(target: Path, name: str) -> Path:

@@ -114,10 +114,14 @@ def in_repository(root: Path) -> bool:
     return False
 
 
-def listed_files(root: Path) -> list[bytes]:
-    """Files below `root` that git does not ignore, tracked or not; relative, sorted, each once."""
-    _, output = run_git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    return sorted({name for name in output.split(b"\0") if name})
+def listed_files(root: Path) -> tuple[set[bytes], set[bytes]]:
+    """(files below `root` that git tracks, others that it does not ignore), relative to it."""
+    _, output = run_git(root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
+    tracked: set[bytes] = set()
+    others: set[bytes] = set()
+    for entry in filter(None, output.split(b"\0")):
+        (others if entry.startswith(b"? ") else tracked).add(entry[2:])
+    return tracked, others - tracked
 
 
 def tracks(root: Path, path: Path) -> str | None:

@@ -42,6 +42,8 @@ class Layout:
         """The harness's own copies of validation tables, each `<sha256>.<extension>`."""
         self.spending = self.state / "spending.jsonl"
         """What requests to the model service cost, a line each; see harness.ledger.spending."""
+        self.code_index = self.state / "code-index.json"
+        """What the project's files were when they were hashed last."""
         self.workspaces = self.state / "workspaces"
         """The copies of the code in which runs train, while they do."""
         self.sessions = self.state / "sessions"

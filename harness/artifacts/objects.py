@@ -27,20 +27,6 @@ def store_bytes(data: bytes, objects: Path) -> str:
     return name
 
 
-def store_file(path: Path, objects: Path, *, follow: bool = True) -> str:
-    """Store a regular file's bytes and return their hash. Errors as `content.open_regular`."""
-    with open_regular(path, follow=follow) as stream:
-        digest = hashlib.sha256()
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-        if (objects / digest.hexdigest()).is_file():
-            return digest.hexdigest()
-        # Hash again while copying: the file may have changed since, and the object's name must be
-        # that of the bytes that are stored.
-        stream.seek(0)
-        return copy_verified(stream, objects, None)
-
-
 def copy_verified(stream: BinaryIO, folder: Path, name: str | None, *, suffix: str = "") -> str:
     """Copy a stream into `folder` under its hash, synced, and return the hash.
 

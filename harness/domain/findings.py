@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+ABSENT = "path_not_in_workspace"
+"""The code of a run that missed what the project has and its workspace has not."""
 CLOCK_SET = "clock_set"
 
 STOPPED = "stopped_by_alarm"

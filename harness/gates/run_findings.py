@@ -10,6 +10,18 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         " checkpoint_saved, end; call start first of all.",
         FAIL,
     ),
+    "path_not_in_workspace": FindingKind(
+        "Training missed a path that the project has and its workspace has not.",
+        "Let a person declare it in `readable` of .harness/config.toml, or commit it; then train"
+        " again. A folder to write in: let the code make it.",
+        INCONCLUSIVE,
+    ),
+    "files_not_copied": FindingKind(
+        "Files of more than 50 MB that git neither tracks nor ignores are not in the workspace.",
+        "Commit them, let git ignore them, or let a person declare them in `readable` of"
+        " .harness/config.toml.",
+        PASS,
+    ),
     "runs_missing": FindingKind(
         "No run was registered.",
         "Train with `harness train EXP -- CMD`; the harness starts one run a seed.",

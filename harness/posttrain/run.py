@@ -178,7 +178,12 @@ class ProgramRun(SupervisedRun[ProgramReport]):
         made = make_workspace(
             layout,
             run.token,
-            take_snapshot(layout.root, layout.objects, exclude=map(layout.relative, no_code)),
+            take_snapshot(
+                layout.root,
+                layout.objects,
+                exclude=map(layout.relative, no_code),
+                index=layout.code_index,
+            ),
             self.sandbox,
             data={},
             readable=settings.readable,

@@ -11,7 +11,7 @@ from harness.artifacts.content import open_regular
 from harness.artifacts.metrics_file import Row
 from harness.artifacts.metrics_notes import not_restored
 from harness.detectors.alarm import Alarm
-from harness.domain.findings import BYPASSED, Finding
+from harness.domain.findings import ABSENT, BYPASSED, Finding
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
@@ -126,6 +126,7 @@ def findings_of(run: Run, program: str) -> list[Finding]:
     name = f"{run.experiment}/{run.id}"
     message = f"{name} is {run.status}: {run.reason}."
     hint = missing_package(run.reason, program) or f"See stderr.log of {name}, then train again."
+    hint = next((found.hint for found in findings if found.code == ABSENT), hint)
     return [Finding("run_not_completed", message, hint, {"run": name}), *findings]
 
 

@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
-from harness.artifacts.code_snapshot import write_snapshot
+from harness.artifacts.code_snapshot import Snapshot, write_snapshot
 from harness.audit.open_sessions import see_sessions
 from harness.domain import variables
 from harness.domain.findings import Finding
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox, machine_share
 from harness.domain.statuses import RunStatus, SandboxKind
+from harness.gates.findings import finding
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
 from harness.plans.approved import seeds_for
+from harness.runs.absent import absent_findings
 from harness.runs.collect import close_run
 from harness.runs.endings import (
     Ending,
@@ -104,8 +106,26 @@ def train(
             grace=grace_s,
             job=job,
         )
+        large = _not_copied(job.snapshot)
+        for found in large:
+            on_event({"kind": "files_not_copied", "text": f"{found.message} {found.hint}"})
         report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
-        return replace(report, findings=[*recovered, *report.findings])
+        return replace(report, findings=[*recovered, *large, *report.findings])
+
+
+def _not_copied(snapshot: Snapshot) -> list[Finding]:
+    if not snapshot.too_large:
+        return []
+    names = snapshot.too_large
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return [
+        finding(
+            "files_not_copied",
+            f"Not copied for training, for each has more than 50 MB and git neither tracks nor"
+            f" ignores it: {', '.join(names[:5])}{more}.",
+            paths=list(names[:20]),
+        )
+    ]
 
 
 def _train_seeds(
@@ -172,6 +192,8 @@ class SeedRun(SupervisedRun[SeedReport]):
     limits: RunLimits
     stopped: tuple[Run, str] | None
     """The run that goes on, and its link token."""
+    made: Workspace | None = None
+    """Its workspace, once it has one."""
 
     def register(self) -> RegisteredRun:
         job, ledger = self.job, self.project.ledger
@@ -228,7 +250,8 @@ class SeedRun(SupervisedRun[SeedReport]):
         }
 
     def workspace(self, run: Run) -> Workspace:
-        return self.job.workspace(run)
+        self.made = self.job.workspace(run)
+        return self.made
 
     def confinement(self, workspace: Workspace) -> Confinement:
         return self.job.confinement(workspace)
@@ -253,6 +276,9 @@ class SeedRun(SupervisedRun[SeedReport]):
         if ending is None:
             stderr = last_lines(self.project.layout.run(run.experiment, run.id, "stderr"))
             ending = by_itself(run, ended.exit_code or 0, ended.rows, stderr)
+            if ending.status is RunStatus.FAILED and self.made is not None:
+                absent = absent_findings(run, stderr, self.made, self.job.snapshot)
+                ending = replace(ending, findings=[*ending.findings, *absent])
         ending = ended.measured(ending)
         closed = close_run(
             self.project, run, ended.rows, ending, began=ended.began, told=ended.told

@@ -118,7 +118,7 @@ def prepare(
     layout = project.layout
     data = readable_below(layout.root, project.settings.readable)
     exclude = [*data_paths(approved), *(layout.relative(path) for path in data)]
-    snapshot = take_snapshot(layout.root, layout.objects, exclude=exclude)
+    snapshot = take_snapshot(layout.root, layout.objects, exclude=exclude, index=layout.code_index)
     return TrainJob(
         project=project,
         experiment=experiment,

@@ -34,6 +34,8 @@ class Workspace:
     """Whether the sandbox shows the workspace at the project's path."""
     read_only: tuple[Path, ...]
     """What may be read beside it, at its own path."""
+    given: tuple[str, ...]
+    """Paths in it, relative, that are no code."""
 
     @property
     def seen(self) -> Path:
@@ -111,6 +113,7 @@ def make_workspace(
         root=layout.root,
         moves=filling.moves,
         read_only=tuple(one for one in filling.read_only if one != run_dir),
+        given=(*data, *map(layout.relative, filling.shown)),
     )
 
 
@@ -153,7 +156,7 @@ class _Filling:
         self._layout, self._path, self._root = layout, path, layout.root
         named = [Path(os.path.normpath(one)) for one in readable]
         self._outside = [one.resolve() for one in named if self._root not in one.parents]
-        self._shown: list[Path] = []
+        self.shown: list[Path] = []
 
     def code(self, snapshot: Snapshot) -> None:
         left_out = materialise(snapshot, self._layout.objects, self._path, live=self._root)
@@ -177,7 +180,7 @@ class _Filling:
         self.read_only.append(path)
         if self._root not in path.parents:
             return
-        self._shown.append(path)
+        self.shown.append(path)
         real = path.resolve()
         if not (anywhere or real.is_relative_to(self._root) or self._granted(real)):
             raise RefusedError(
@@ -194,7 +197,7 @@ class _Filling:
         """Put the declared file at its place: a checked copy, so that a file which is exchanged now
         is not what training reads."""
         path = self._root / name
-        if not path.exists() or any(one in (path, *path.parents) for one in self._shown):
+        if not path.exists() or any(one in (path, *path.parents) for one in self.shown):
             return
         real = path.resolve()
         if not real.is_relative_to(self._root):

@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from harness.artifacts.content import hash_path
+from harness.artifacts.object_batch import ObjectBatch
 from harness.artifacts.objects import (
     ObjectDamagedError,
     check_object,
     copy_file,
     load_object,
     store_bytes,
-    store_file,
 )
 from harness.errors import NotFoundError, UsageError
 from harness.files import sha256_bytes
@@ -52,9 +52,11 @@ def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
 def test_objects_are_kept_once_and_verified(tmp_path: Path) -> None:
     objects = tmp_path / "objects"
     (tmp_path / "f").write_bytes(b"data" * 1_000_000)
-    name = store_file(tmp_path / "f", objects)
+    with ObjectBatch(objects) as batch:
+        name = batch.add_file(tmp_path / "f")
     inode = (objects / name).stat().st_ino
-    assert store_bytes(b"data" * 1_000_000, objects) == name == store_file(tmp_path / "f", objects)
+    with ObjectBatch(objects) as batch:
+        assert batch.add_file(tmp_path / "f") == name == store_bytes(b"data" * 1_000_000, objects)
     assert (objects / name).stat().st_ino == inode
     assert load_object(objects, name) == b"data" * 1_000_000
     assert [path.name for path in objects.iterdir()] == [name]
