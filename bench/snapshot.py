@@ -41,6 +41,7 @@ def make(root: Path, count: int) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"VALUE = {number}\n" + "# a line of a file of ordinary size\n" * 28)
     run("git", "init", "-q", str(root))
+    run("git", "-C", str(root), "config", "gc.auto", "0")  # it would move files while cp reads
     run("git", "-C", str(root), "add", ".")
     run("git", "-C", str(root), "-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qm", "x")
 

@@ -52,6 +52,18 @@ class Settings:
     """Where commands of runs are started, a name of `runs.launchers`; None: on this machine."""
 
 
+def granted(settings: Settings) -> tuple[Path, ...]:
+    """`readable` as far as it exists. A path below the root that a link leads out of the project is
+    not granted: whoever made the link would open what it points to."""
+    root = settings.root
+    return tuple(
+        path
+        for path in map(Path, settings.readable)
+        if path.exists()
+        and (root not in path.parents or path.resolve().is_relative_to(root.resolve()))
+    )
+
+
 def state_home(environment: Mapping[str, str]) -> Path:
     """`$XDG_STATE_HOME/harness`, by default `~/.local/state/harness`."""
     base = environment.get("XDG_STATE_HOME") or os.path.join(

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from harness.artifacts.content import open_regular
-from harness.files import lock, sha256_bytes, sync_directory
+from harness.files import lock, make_folder, sha256_bytes, sync_directory
 
 _BLOCK = 1 << 20
 _WHOLE = 8 << 20
@@ -72,7 +72,7 @@ class ObjectBatch:
 
     def _is_there(self, name: str, size: int) -> bool:
         if self._held is None:
-            self._objects.mkdir(parents=True, exist_ok=True)
+            make_folder(self._objects)
             self._held = set(os.listdir(self._objects))
         if name in self._new:
             return True
@@ -81,7 +81,7 @@ class ObjectBatch:
 
     def _write(self, name: str, data: bytes) -> None:
         target = self._place() / name
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o444)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o400)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
         self._new.add(name)
@@ -93,7 +93,7 @@ class ObjectBatch:
             while block := stream.read(_BLOCK):
                 digest.update(block)
                 copy.write(block)
-            os.fchmod(descriptor, 0o444)
+            os.fchmod(descriptor, 0o400)
         name = digest.hexdigest()
         os.replace(temporary, folder / name)
         self._new.add(name)
@@ -102,7 +102,7 @@ class ObjectBatch:
     def _place(self) -> Path:
         """The folder of this batch, locked while it lives; made when first needed."""
         if self._folder is None:
-            self._incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(self._incoming)
             with lock(self._incoming / "lock"):
                 for left in self._incoming.iterdir():
                     _remove_if_dead(left)

@@ -18,6 +18,7 @@ from harness.judge.confinement import kept_from_agents
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.sandbox.behind_front import behind_front
+from harness.settings import granted
 
 SESSION = "HARNESS_SESSION"
 """In the environment of the CLI and of all that it starts: marks the leftovers of a session."""
@@ -132,7 +133,7 @@ def confinement(
     """The project is writable, except what no agent may change; the state directory is hidden."""
     layout, settings = project.layout, project.settings
     layout.experiments.mkdir(parents=True, exist_ok=True)
-    readable = [Path(path) for path in settings.readable]
+    readable = [*granted(settings)]
     if settings.interpreter and os.path.isabs(settings.interpreter):
         readable.append(Path(settings.interpreter).parent.parent)
     return Confinement(

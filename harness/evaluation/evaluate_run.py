@@ -227,6 +227,7 @@ def _command(request: EvaluationRequest, checkpoint: Path) -> PredictCommand:
         limits=request.limits,
         work=request.work,
         before=request.before_predict,
+        root=request.root,
     )
 
 

@@ -31,7 +31,7 @@ from harness.ledger.project import Project
 from harness.plans.approved import data_paths, plan_of
 from harness.plans.judge import require_judge
 from harness.plans.parse import Plan, plan_from
-from harness.settings import require_interpreter
+from harness.settings import granted, require_interpreter
 
 _LEAST_PREDICT_S, _MOST_PREDICT_S = 60.0, 600.0
 
@@ -199,7 +199,7 @@ def _request(job: _EvaluationJob, run: Run, checkpoint: Checkpoint) -> Evaluatio
         work=layout.state / "work",
         shuffle_seed=job.shuffle_seed,
         environment=job.environment,
-        readable=tuple(Path(path) for path in project.settings.readable),
+        readable=granted(project.settings),
         hidden=(layout.state,),
         limits=PredictLimits(predict_seconds=predict_limit(job.plan, run)),
         before_predict=job.look.take if job.split is Split.HELD_OUT else _nothing,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from harness.artifacts.code_snapshot import Snapshot, materialise
-from harness.artifacts.content import hash_path, open_regular
+from harness.artifacts.content import hash_path, linked, open_regular
 from harness.artifacts.npz import BadFileError, hostile
 from harness.artifacts.objects import ObjectDamagedError
 from harness.domain import variables
@@ -63,6 +63,8 @@ class PredictCommand:
     work: Path
     before: Callable[[], None]
     """Called when all is laid out, before the command sees the rows."""
+    root: Path
+    """The project's; `readable` below it is seen at the same place in the code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +120,18 @@ def _lay_out_code(command: PredictCommand, target: Path) -> None:
     }
     try:
         materialise(replace(command.snapshot, files=files), command.objects, target)
+        for path in command.readable:
+            if command.root in path.parents:
+                _link(target, path.relative_to(command.root), path)
     except (UsageError, ObjectDamagedError, OSError) as error:
         raise Unscorable(problems.code_unavailable(str(error))) from error
+
+
+def _link(code: Path, name: Path, target: Path) -> None:
+    link = code / name
+    if linked(code, link) is None and not link.exists():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(target)
 
 
 def _hand_out(rows: SplitRows, target: Path, order: Sequence[int], ids: Sequence[str]) -> Path:

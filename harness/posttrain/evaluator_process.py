@@ -26,7 +26,7 @@ from harness.runs.environment import (
     child_environment,
     prepare_private,
 )
-from harness.settings import require_interpreter
+from harness.settings import granted, require_interpreter
 
 _MINUTES = 60.0
 _LARGEST = 64 * 1024 * 1024  # bytes of an answer: one score a row
@@ -108,7 +108,7 @@ def _start(
     private.mkdir()
     variables = {**OFFLINE, **prepare_private(private, python=python)}
     models = [spec.model["path"], adapter and adapter["path"]]
-    readable = [root, own.parent, *models, *python["prefixes"], PACKAGE, *project.settings.readable]
+    readable = [root, own.parent, *models, *python["prefixes"], PACKAGE, *granted(project.settings)]
     done = sandbox.run(
         [*words, "--request", str(own / "request.json"), "--output", str(own / "answer.json")],
         confinement=Confinement(

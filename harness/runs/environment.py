@@ -35,11 +35,14 @@ for one in importlib.metadata.distributions():
     fields = dict(re.findall(r"^(Name|Version): *(.+?)\r?$", head, re.M))
     if len(fields) == 2:
         packages[fields["Name"]] = fields["Version"]
-for folder in filter(os.path.isdir, sys.path):
-    for name in os.listdir(folder):
-        if name.endswith(".pth"):
-            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as lines:
-                paths |= {line.strip() for line in lines if line.startswith("/")}
+for folder in sys.path:
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(".pth")]
+    except OSError:
+        continue
+    for name in names:
+        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as lines:
+            paths |= {line.strip() for line in lines if line.startswith("/")}
 for name, module in list(sys.modules.items()):
     if name.startswith("__editable__"):
         paths |= {os.path.dirname(path) for path in getattr(module, "MAPPING", {}).values()}

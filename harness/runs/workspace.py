@@ -18,6 +18,7 @@ from harness.artifacts.objects import ObjectDamagedError, lay_out
 from harness.domain.sandbox import Placed, Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError
+from harness.files import make_folder
 
 MOST_COPIED = 256 << 20
 """Bytes of a data file; a larger one of the project is read where it lies."""
@@ -98,7 +99,8 @@ def make_workspace(
     """
     remove_workspace(layout, token_sha256)
     path = _folder(layout, token_sha256)
-    path.mkdir(parents=True, mode=0o700)
+    make_folder(path.parent)
+    path.mkdir(mode=0o700)
     filling = _Filling(layout, path, moves=moves(sandbox), readable=readable)
     filling.code(snapshot)
     for one in _parts(layout.root, named):

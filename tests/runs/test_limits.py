@@ -249,6 +249,7 @@ def test_what_survived_a_killed_supervisor_is_ended_before_its_run_is_closed(
         wait_until(lambda: metrics.exists() and metrics.read_bytes().count(b"\n") == rows)
         wait_until(lambda: project.ledger.tellings("exp-0001", "run-01"))
         assert recover(project) == [], "its supervisor lives"
+        assert len(list(project.layout.workspaces.iterdir())) == 1
     finally:
         supervisor.send_signal(signal.SIGKILL)
         supervisor.wait()
@@ -256,6 +257,7 @@ def test_what_survived_a_killed_supervisor_is_ended_before_its_run_is_closed(
         assert processes_with(mark), "without a guardian they survive"
     [finding] = recover(project)
     assert processes_with(mark) == []
+    assert list(project.layout.workspaces.iterdir()) == [], "its workspace ends with the run"
     run = project.ledger.run("exp-0001", "run-01")
     assert (run.status, run.rows) == (RunStatus.COMPLETED if ended else RunStatus.LOST, rows)
     assert "exp-0001/run-01 was closed" in finding.message
