@@ -71,6 +71,8 @@ DEFENCES: dict[str, str] = {
 _PREFIXES: tuple[tuple[str, str], ...] = (
     ("predictions_not_reproducible", "prediction repeat"),
     ("predictions_", "prediction checks"),
+    ("predict_timed_out", "predict budget"),
+    ("predict_longer_than_training", "predict budget"),
     ("predict_", "prediction checks"),
     ("claim_", "claims"),
     ("prose_", "claims"),

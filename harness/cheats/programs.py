@@ -98,6 +98,7 @@ oracle:
   direction: maximize
   scorer: scorer/score.py
   predict: python predict.py
+  predict_minutes: 0.15
   tiers: {must: 0.45, should: 0.60, could: 0.90}
   seeds: 3
   queries: 3
