@@ -6,8 +6,8 @@ what was read here, so nothing reaches it that only looked like something else.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.contract.roles import HUMAN_VERBS
@@ -31,7 +31,9 @@ class Askable:
     words: int = 0
     """The most positional words; -1: any number."""
     files: bool = False
-    """The words are files of the project, but for experiments' ids."""
+    """The words are files of the project, but for experiments' ids; the child gets copies."""
+    once: bool = False
+    """With files it is asked once: a copy does not grow."""
     stdin: bool = False
 
 
@@ -49,7 +51,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ("experiment", "show"): _COUNTED,
     ("experiment", "compare"): Askable(words=2),
     ("status",): Askable(flags=("--briefing",)),
-    ("watch",): Askable(flags=("--once", "--follow", "--plain"), words=-1, files=True),
+    ("watch",): Askable(flags=("--once", "--follow", "--plain"), words=-1, files=True, once=True),
     ("decisions",): _COUNTED,
     ("claims", "audit"): Askable(flags=("--git",), values=("--since",), words=-1, files=True),
     ("handoff",): Askable(values=("--note", "--experiment"), words=1, stdin=True),
@@ -77,6 +79,8 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
 class Request:
     words: tuple[str, ...]
     """For `harness`, put together anew."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Words that are files, and where each led when it was asked."""
     stdin: bool
     """Whether it reads what the asker sends."""
 
@@ -88,6 +92,8 @@ def read_request(
     verb, askable = _verb(argv)
     if askable is None:
         return Request(words=("--version" if verb else "--help",), stdin=False)
+
+    files: dict[str, Path] = {}
 
     def file(text: str) -> str:
         return _file(text, cwd, (root, *readable))
@@ -106,9 +112,13 @@ def read_request(
         )
     if askable.files:
         words = [text if _EXPERIMENT.match(text) else file(text) for text in words]
+        files = {text: cwd / text for text in words if not _EXPERIMENT.match(text)}
+    if files and askable.once:
+        options = ["--once", *(text for text in options if text not in ("--once", "--follow"))]
     rest = ["--", *words] if words else []
     reads = askable.stdin and (verb == ("mcp",) or words == [STDIN])
-    return Request(words=(*verb, *options, "--project", str(root), *rest), stdin=reads)
+    whole = (*verb, *options, "--project", str(root), *rest)
+    return Request(words=whole, files=files, stdin=reads)
 
 
 def _verb(argv: Sequence[str]) -> tuple[tuple[str, ...], Askable | None]:

@@ -13,9 +13,10 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +24,7 @@ from harness.errors import HarnessError
 from harness.files import pretty_json
 from harness.guard.policy.receipt import append_receipt
 from harness.judge import client
+from harness.judge.handed_files import copied
 from harness.judge.identity import Announcement
 from harness.judge.requests import Request, read_request
 from harness.process import harness_command, judge_environment
@@ -130,10 +132,23 @@ class JudgeServer:
         try:
             place = self._place(cwd)
             request = read_request(argv, cwd=place, root=self._root, readable=self._readable)
+            with self._words(request) as words:
+                return self._run(connection, request, words, place, asked.get("session"))
         except HarnessError as error:
             _tell(connection, error, as_json="--json" in argv)
             return error.exit_code
-        return self._run(connection, request, place, asked.get("session"))
+
+    @contextlib.contextmanager
+    def _words(self, request: Request) -> Iterator[list[str]]:
+        """The request's words, with a copy in place of each file that it names."""
+        with tempfile.TemporaryDirectory(prefix="harness-asked-") as name:
+            copies = {text: self._copied(path, Path(name)) for text, path in request.files.items()}
+            yield [copies.get(word, word) for word in request.words]
+
+    def _copied(self, path: Path, folder: Path) -> str:
+        real = Path(os.path.normpath(path))
+        place = next(item for item in (self._root, *self._readable) if real.is_relative_to(item))
+        return str(copied(place, real.relative_to(place), folder))
 
     def _place(self, cwd: object) -> Path:
         """Where the child stands: in the project."""
@@ -148,7 +163,14 @@ class JudgeServer:
         append_receipt(str(self._receipts), {**line, "sandbox": sandbox})
         return 0
 
-    def _run(self, connection: socket.socket, request: Request, cwd: Path, session: object) -> int:
+    def _run(
+        self,
+        connection: socket.socket,
+        request: Request,
+        words: Sequence[str],
+        cwd: Path,
+        session: object,
+    ) -> int:
         environment = dict(self._environment)
         if isinstance(session, str) and _SESSION_ID.match(session):
             environment[SESSION] = session
@@ -156,7 +178,7 @@ class JudgeServer:
             if self._closing or len(self._children) >= _MOST:
                 return _REFUSED
             child = subprocess.Popen(
-                harness_command(*request.words),
+                harness_command(*words),
                 cwd=cwd,
                 env=environment,
                 stdin=subprocess.PIPE if request.stdin else subprocess.DEVNULL,

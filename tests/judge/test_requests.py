@@ -38,7 +38,7 @@ FINE = {
     ),
     "status --project . --json": "status --json --project ROOT",
     "watch exp-0001 --once": "watch --once --project ROOT -- exp-0001",
-    "watch logs/run.log": "watch --project ROOT -- logs/run.log",
+    "watch logs/run.log": "watch --once --project ROOT -- logs/run.log",
     "claims audit notes.md": "claims audit --project ROOT -- notes.md",
     "plan check": "plan check --project ROOT",
     "handoff -": "handoff --project ROOT -- -",
