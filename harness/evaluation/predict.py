@@ -262,7 +262,7 @@ def require_unchanged(copy: Path, expected: str) -> None:
     """Raises Unscorable when predict changed its checkpoint, as it can without a sandbox."""
     try:
         actual = "a link" if copy.is_symlink() else hash_path(copy)
-    except UsageError:
+    except (UsageError, OSError, ValueError, RuntimeError):
         actual = "nothing that can be read"
     if actual != expected:
         raise Unscorable(

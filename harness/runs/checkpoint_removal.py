@@ -184,7 +184,10 @@ def _of_run(
 ) -> list[Choice]:
     """One of each checkpoint of the run that is recorded and exists."""
     layout, choices = project.layout, []
+    told = project.ledger.tellings(experiment.id, run.id)
     for checkpoint in project.ledger.checkpoints(experiment.id, run.id):
+        if told.get(checkpoint.path, (0, checkpoint.id))[1] != checkpoint.id:
+            continue  # written over by the training, which told of what lies there now
         why: str | None = "it lies outside the run's checkpoints"
         path = _unit(layout, checkpoint)
         if path is not None:

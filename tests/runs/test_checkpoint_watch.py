@@ -17,11 +17,12 @@ from harness.artifacts import birth
 from harness.artifacts.birth import birth_time
 from harness.artifacts.content import hash_path
 from harness.domain.records import Run
-from harness.domain.statuses import RunStatus, Verdict
+from harness.domain.statuses import ExperimentStatus, RunStatus, Verdict
 from harness.gates.check import check_gate
 from harness.gates.findings import FINDINGS
 from harness.ledger.project import Project
 from harness.runs import checkpoint_watch, origin
+from harness.runs.checkpoint_removal import remove_unneeded
 from harness.runs.recover import recover
 from tests.runs.test_limits import short_plan, supervisor_process
 
@@ -83,6 +84,22 @@ def test_one_that_is_not_final_and_was_written_again_is_a_note(
     assert [found.code for found in run.findings] == ["checkpoint_overwritten"]
     assert FINDINGS["checkpoint_overwritten"].outcome is Verdict.PASS
     assert "checkpoint_overwritten" in codes(project)
+
+
+def test_gc_removes_one_that_was_written_over_and_told_of_again(
+    project: Project, run_training: Trainer
+) -> None:
+    code = SAVES + (
+        "save('one ', epoch=0); time.sleep(0.5); save('two ', epoch=1); time.sleep(0.5)\n"
+        "last = log.checkpoint_dir / 'last'; last.write_text('last ' * 20)\n"
+        "log.checkpoint_saved(last, epoch=2, final=True); log.end()"
+    )
+    assert run_training(code, seeds=[1]).ok
+    assert len(project.ledger.checkpoints("exp-0001")) == 3
+    project.ledger.move_experiment("exp-0001", ExperimentStatus.DISCARDED, "tried")
+    outcome = remove_unneeded(project, ["exp-0001"], by="a person", dry_run=False)
+    assert sorted(Path(item["path"]).name for item in outcome.removed) == ["last", "weights.bin"]
+    assert outcome.kept == []
 
 
 def test_of_a_folder_every_file_counts(project: Project, run_training: Trainer) -> None:
