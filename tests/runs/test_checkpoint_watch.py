@@ -1,4 +1,4 @@
-"""Checkpoints are hashed when they are told of, outside training's way; and what a killed supervisor
+"""Checkpoints are hashed when they are told of, outside training's way; what a killed supervisor
 leaves is completed only when it had hashed the final one."""
 
 import os
