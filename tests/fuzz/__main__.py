@@ -2,9 +2,10 @@
 or `make fuzz`.
 
 First the damaged and hostile files of damaged.py, 10,000 a form. With atheris (the extra `fuzz`)
-each form runs guided by coverage, half of its time on bytes and half on shapes. Without it hypothesis searches at random instead, with many more examples than the
-suite has. Exit 1 when something was found. With `--record` a guided run over all forms is written
-to docs/evidence/fuzz.json, what it found included.
+each form runs guided by coverage, half of its time on bytes and half on shapes. Without it
+hypothesis searches at random instead, with many more examples than the suite has. Exit 1 when
+something was found. With `--record` a guided run over all forms is written to
+docs/evidence/fuzz.json, what it found included.
 """
 
 import argparse

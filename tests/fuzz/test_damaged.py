@@ -1,4 +1,4 @@
-"""Damaged and hostile files, the same each time; 10,000 a form when it is slow, as in `make fuzz`."""
+"""Damaged and hostile files, the same each time; 10,000 a form where slow, and in `make fuzz`."""
 
 import zipfile
 from io import BytesIO
