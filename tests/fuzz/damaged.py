@@ -22,7 +22,7 @@ from harness.evaluation.problems import Unscorable
 from harness.plans.tables import Table, read_table
 from harness.runs.tellings import epoch_of, final, newest, place_of, shape_of
 from tests.fuzz.properties import PROPERTIES, answered
-from tests.fuzz.seeds import SEEDS
+from tests.fuzz.starting_inputs import SEEDS
 
 MANY = 10_000
 LIMIT = 1 << 20
