@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from harness.artifacts.content import read_bytes
-from harness.artifacts.git import in_repository, listed_files
+from harness.artifacts.git import in_repository, listed_files, listing_of
 from harness.artifacts.object_batch import ObjectBatch
 from harness.artifacts.objects import (
     ObjectDamagedError,
@@ -76,9 +76,15 @@ def take_snapshot(
     """
     out = {PurePosixPath(path).as_posix() for path in exclude}
     known = None if index is None else SnapshotIndex(index, root)
+    listing = listing_of(root) if in_repository(root) else None
+    if known is not None and listing is not None:
+        whole = known.unchanged(listing, out, _own_output())
+        if whole is not None:
+            with contextlib.suppress(ObjectDamagedError):
+                return load_snapshot(objects, whole)
     with ObjectBatch(objects) as batch:
         collected = _Collected(root, batch, known)
-        for raw, tracked in _candidates(root):
+        for raw, tracked in _candidates(root, listing):
             try:
                 name = raw.decode("utf-8")
             except UnicodeDecodeError:
@@ -89,7 +95,7 @@ def take_snapshot(
         manifest = collected.manifest()
         snapshot = _from_manifest(batch.add(orjson.dumps(manifest, option=_SORTED)), manifest)
     if known is not None:
-        known.save(collected.files.keys())
+        known.save(listing or b"", out, snapshot.hash, files=collected.looked)
     return replace(snapshot, too_large=tuple(collected.too_large))
 
 
@@ -107,8 +113,11 @@ class _Collected:
         self._missing: list[str] = []
         self.unreadable: list[str] = []
         self.too_large: list[str] = []
+        self.looked = 0
+        """How many names were looked at, whatever became of them."""
 
     def add(self, name: str, *, tracked: bool) -> None:
+        self.looked += 1
         path = f"{self._root}/{on_disk(name)}"
         try:
             status = os.lstat(path)
@@ -135,16 +144,17 @@ class _Collected:
 
     def _read(self, name: str, path: str, status: os.stat_result) -> None:
         try:
+            now = seen(status)
             if stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(path))
                 self._links[name] = target.decode("utf-8", errors="backslashreplace")
-                return
-            now = seen(status)
-            digest = None if self._index is None else self._index.hash_of(name, now)
-            if digest is None:
-                digest = self._batch.add_file(Path(path))
                 if self._index is not None:
-                    self._index.keep(name, now, digest)
+                    self._index.keep(name, now, "")
+                return
+            known = None if self._index is None else self._index.hash_of(name, now)
+            digest = known or self._batch.add_file(Path(path))
+            if self._index is not None:
+                self._index.keep(name, now, digest)
             self.files[name] = digest
             if status.st_mode & stat.S_IXUSR:
                 self._executable.append(name)
@@ -169,7 +179,7 @@ class _Collected:
         """Whether this command, or one before it, writes its own output to the file."""
         if (status.st_dev, status.st_ino) in self._own:
             if self._index is not None:
-                self._index.is_output(name)
+                self._index.outputs.add(name)
             return True
         return self._index is not None and name in self._index.outputs
 
@@ -276,12 +286,13 @@ def on_disk(name: str) -> str:
     return os.fsdecode(name.encode("utf-8"))
 
 
-def _candidates(root: Path) -> Iterator[tuple[bytes, bool]]:
-    """(name relative to `root`, as raw bytes of the file system, whether git tracks it), sorted."""
-    if not in_repository(root):
+def _candidates(root: Path, listing: bytes | None) -> Iterator[tuple[bytes, bool]]:
+    """(name relative to `root`, as raw bytes of the file system, whether git tracks it), sorted;
+    `listing` is git's, None without a repository."""
+    if listing is None:
         yield from ((name, False) for name in sorted(_walk(root, _SKIPPED_WITHOUT_GIT)))
         return
-    tracked, others = listed_files(root)
+    tracked, others = listed_files(listing)
     yield from sorted([*((name, True) for name in tracked), *((name, False) for name in others)])
 
 

@@ -114,12 +114,16 @@ def in_repository(root: Path) -> bool:
     return False
 
 
-def listed_files(root: Path) -> tuple[set[bytes], set[bytes]]:
-    """(files below `root` that git tracks, others that it does not ignore), relative to it."""
-    _, output = run_git(root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
+def listing_of(root: Path) -> bytes:
+    """What git tracks below `root`, and what else it does not ignore: for `listed_files`."""
+    return run_git(root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")[1]
+
+
+def listed_files(listing: bytes) -> tuple[set[bytes], set[bytes]]:
+    """(files that git tracks, others that it does not ignore), relative to the root."""
     tracked: set[bytes] = set()
     others: set[bytes] = set()
-    for entry in filter(None, output.split(b"\0")):
+    for entry in filter(None, listing.split(b"\0")):
         (others if entry.startswith(b"? ") else tracked).add(entry[2:])
     return tracked, others - tracked
 

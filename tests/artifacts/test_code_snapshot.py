@@ -13,7 +13,14 @@ from harness.artifacts.code_snapshot import (
     take_snapshot,
     write_snapshot,
 )
-from harness.artifacts.git import GitFailedError, git_line, in_repository, listed_files, run_git
+from harness.artifacts.git import (
+    GitFailedError,
+    git_line,
+    in_repository,
+    listed_files,
+    listing_of,
+    run_git,
+)
 from harness.artifacts.objects import ObjectDamagedError, load_object, store_bytes
 from harness.errors import UsageError
 from harness.files import sha256_bytes
@@ -205,7 +212,7 @@ def test_git_runs_nothing_that_the_repository_names(
     (root / "train.py").write_text("changed\n")
     take_snapshot(root, objects)
     run_git(root, "hash-object", "--no-filters", "--", "train.py")
-    assert listed_files(root)
+    assert listed_files(listing_of(root))
     assert not mark.exists()
     subprocess.run(["git", "status"], cwd=root, check=False, capture_output=True)
     assert mark.exists()  # an ordinary git would have run it
