@@ -8,9 +8,11 @@ import pytest
 from runs_support import Unconfined
 
 from harness.domain.commands import with_interpreter
+from harness.domain.statuses import SandboxKind
 from harness.errors import RunError
 from harness.runs.endings import explain, missing_package
 from harness.runs.environment import ask_python, child_environment, prepare_private
+from harness.sandbox.select import SANDBOXES, available
 
 
 def test_python_is_the_projects_interpreter() -> None:
@@ -22,6 +24,21 @@ def test_an_interpreter_tells_its_packages() -> None:
     python = ask_python(sys.executable, Unconfined())
     assert python["packages"]["numpy"]
     assert sys.prefix in python["prefixes"]
+
+
+def test_a_package_beside_the_project_does_not_silence_its_interpreter(tmp_path: Path) -> None:
+    """The sandbox of the question does not open what `pip install -e` points to."""
+    if reason := available()[SandboxKind.LANDLOCK]:
+        pytest.skip(reason)
+    folder = tmp_path / "sibling" / "src"
+    folder.mkdir(parents=True)
+    command = [sys.executable, "-I", "-m", "venv", "--without-pip", str(tmp_path / ".venv")]
+    subprocess.run(command, check=True, timeout=120)
+    (packages,) = (tmp_path / ".venv/lib").glob("python*/site-packages")
+    (packages / "__editable__.sibling.pth").write_text(f"{folder}\n", "utf-8")
+    sandbox = SANDBOXES[SandboxKind.LANDLOCK]()
+    python = ask_python(str(tmp_path / ".venv/bin/python"), sandbox)
+    assert python["project_paths"] == [str(folder)]
 
 
 @pytest.mark.parametrize("interpreter", ["false"])
