@@ -59,6 +59,7 @@ def quick_evaluation(request: EvaluationRequest, sandbox: Any, clock: Clock) -> 
         findings=(),
         at="2026-01-01T00:00:00.000Z",
         seconds=0.0,
+        predict_seconds=0.0,
     )
 
 
