@@ -211,8 +211,9 @@ class Caller:
         """A folder in which `claude` is a shell: it does what an agent would have it do."""
         folder = self.place.home / "programs"
         folder.mkdir(exist_ok=True)
-        if not (folder / "claude").is_symlink():
-            (folder / "claude").symlink_to("/bin/bash")
+        # The first two words are the settings that the session gives to the CLI.
+        (folder / "claude").write_text('#!/bin/bash\nshift 2\nexec /bin/bash "$@"\n')
+        (folder / "claude").chmod(0o755)
         return folder
 
     def _broke(self, words: Sequence[str], ended: "CompletedProcess[str]") -> None:
