@@ -161,7 +161,7 @@ class Attack:
     """Its calls are a session of their own: what they do would change what happens to other
     calls."""
     prepares: str = ""
-    """A Python program of the agent that prepares the data before a person approves them; a new
+    """A Python program that prepares data or an environment before a person approves them; a new
     line of experiments begins with them."""
     within_subagent: bool = False
     shell: AgentShell | None = None

@@ -317,10 +317,15 @@ def _mean(split: Split, evaluations: Sequence[Evaluation]) -> dict[str, float]:
 
 
 def _prepare(place: LabProject, attack: Attack, values: Mapping[str, str]) -> None:
-    """The agent prepares the data while all of them lie in the project; then a person approves."""
+    """Data or an environment are prepared while all data lie in the project; then a person
+    approves, with the Python that judges."""
     if not attack.prepares:
         return
     place.run([sys.executable, "-c", filled(attack.prepares, values)])
+    if attack.shell is not None and attack.shell.python:
+        python = str(place.root / attack.shell.python)
+        place.run_in_terminal([python, "-P", "-m", "harness", "plan", "approve"])
+        return
     with opened(place) as project:
         approve_plan(project, place.root / "plan.md", by=BY)
         write_derived(project)

@@ -171,7 +171,7 @@ JUDGE: tuple[Attack, ...] = (
         source="BenchJack: code that the grader's interpreter runs (E36); a breaker of this product",
         kind=AttackKind.TRAINING,
         files={"train.py": WEAK + _PLANT, ".gitignore": _IGNORED},
-        acts={Moment.BEFORE: _OWN_VENV},
+        prepares=_OWN_VENV,
         shell=AgentShell(python=".venv/bin/python"),
         structural="judge's environment",
     ),

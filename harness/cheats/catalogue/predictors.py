@@ -85,7 +85,6 @@ PREDICTORS: tuple[Attack, ...] = (
             "predict.py": predict("answers", before=_BY_ROW.replace("(PATHS)", '("@HELD_OUT@",)')),
         },
         structural="sandbox",
-        unsandboxed="without a sandbox the vault's file is in reach of a hostile predict; its scores say `not isolated`",
     ),
     Attack(
         id="labels-by-training",
@@ -95,7 +94,6 @@ PREDICTORS: tuple[Attack, ...] = (
         kind=AttackKind.TRAINING,
         files=LABELS_LEARNED,
         structural="sandbox",
-        unsandboxed="without a sandbox the vault's file is in reach of a hostile training; its runs say that they were not sandboxed",
     ),
     Attack(
         id="labels-through-proc",
