@@ -74,11 +74,12 @@ def test_training_plants_nothing_in_the_judges_environment(journey: Journey, kin
     site = site_of(journey.root / ".venv")
     (journey.root / "train.py").write_text(TRAIN + PLANTS.replace("@SITE@", str(site)), "utf-8")
     harness(journey, "experiment", "new", "--hypothesis", "blobs")
-    trained = harness(journey, "train", "exp-0001", "--sandbox", kind)
+    chosen = ["--sandbox", kind, *(["--reason", "a test"] if kind == "landlock" else [])]
+    trained = harness(journey, "train", "exp-0001", *chosen)
     assert {run["status"] for run in trained["runs"]} == {"completed"}
     assert not list(site.glob("planted.pth"))
     assert not list(site.glob("json.py"))
-    harness(journey, "evaluate", "exp-0001", "--sandbox", kind)
+    harness(journey, "evaluate", "exp-0001", *chosen)
 
 
 def test_a_session_cannot_write_it_in_bwrap_and_is_refused_in_landlock(journey: Journey) -> None:
@@ -92,9 +93,8 @@ def test_a_session_cannot_write_it_in_bwrap_and_is_refused_in_landlock(journey: 
     assert site.is_dir()
     scenario = journey.root / "scenario.yaml"
     scenario.write_text("sessions: [{role: builder, turns: [{text: done}]}]\n", "utf-8")
-    refused = harness(journey, "run", "--sandbox", "landlock", "--scenario", str(scenario), code=2)[
-        "error"
-    ]
+    chosen = ["--sandbox", "landlock", "--reason", "a test", "--scenario", str(scenario)]
+    refused = harness(journey, "run", *chosen, code=2)["error"]
     assert refused["code"] == "judge_in_reach"
     assert str(journey.root / ".venv") in refused["message"]
     assert "pipx" in refused["hint"]
