@@ -1,5 +1,6 @@
 """Predict's time is counted and shown, noted when it is longer than the training's, and limited."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from tests.centroids import PREDICT
 from tests.cli.journey import PLAN, Journey, make_project
 
-SLOW = "import time\ntime.sleep(8)\n" + PREDICT
+SLOW = "import time\ntime.sleep(12)\n" + PREDICT
 
 
 def trained(tmp_path: Path, plan: str) -> Journey:
@@ -33,10 +34,10 @@ def test_it_is_shown_beside_the_score_and_noted(tmp_path: Path, one_seed: str) -
     journey = trained(tmp_path, one_seed)
     shown = journey.harness("evaluate", "exp-0001")
     assert shown.exit_code == 0, shown.stdout + shown.stderr
-    assert "(predict took 8." in shown.stdout
+    assert re.search(r"\(predict took [\d.]+ s, training [\d.]+ s\)", shown.stdout)
     assert "work may be done in predict" in shown.stdout
     (row,) = journey.harness("evaluate", "exp-0001", "--json").document["evaluations"]
-    assert row["predict_seconds"] >= 8.0
+    assert row["predict_seconds"] >= 12.0
     assert 0 < row["training_seconds"] < row["predict_seconds"]
     document = journey.harness("experiment", "show", "exp-0001", "--json").document
     (evaluation,) = document["evaluations"]
@@ -59,7 +60,7 @@ def test_a_plan_that_sets_its_minutes_accepts_them(tmp_path: Path, one_seed: str
     journey = trained(tmp_path, plan)
     shown = journey.harness("evaluate", "exp-0001")
     assert shown.exit_code == 0
-    assert "(predict took 8." in shown.stdout
+    assert re.search(r"\(predict took [\d.]+ s, training [\d.]+ s\)", shown.stdout)
     assert "work may be done in predict" not in shown.stdout
 
 

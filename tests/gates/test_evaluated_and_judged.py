@@ -420,7 +420,7 @@ def test_each_look_at_held_out_is_counted_before_it_is_taken(
 ) -> None:
     experiment = passed(world)
 
-    def crash(*_: Any) -> Any:
+    def crash(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
