@@ -91,6 +91,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("checkpoint_", "checkpoint lineage"),
     ("weights_", "checkpoint lineage"),
     ("code_", "code snapshot"),
+    ("path_not_in_workspace", "workspace"),
     ("split_contaminated", "contamination"),
     ("validation_overfitted", "held-out"),
     ("improvement_not_confirmed", "held-out"),
