@@ -102,7 +102,11 @@ def test_the_journey_inside(fresh: Journey, sandbox: str) -> None:
     (row,) = must(fresh.harness("experiment", "list", "--json")).document["experiments"]
     assert (row["verdict"], row["evidence"]) == ("PASS", "recomputed")
     must(fresh.harness("ledger", "verify"))
-    must(fresh.harness("audit", CLAUDE_CONFIG_DIR=str(fresh.home / "config")))
+    audit = fresh.harness("audit", "--json", CLAUDE_CONFIG_DIR=str(fresh.home / "config")).document
+    # Under landlock .claude is in reach, and the CLI itself moves its own answers there.
+    moved = [".claude/settings.local.json"] if sandbox == "landlock" else []
+    assert [change["path"] for change in audit["changes"]] == moved
+    assert audit["unguarded"] == []
     end = time.monotonic() + 20
     while left_over(fresh.home) and time.monotonic() < end:
         time.sleep(0.2)
