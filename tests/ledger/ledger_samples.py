@@ -237,6 +237,7 @@ def life(
             bytes=9,
             epoch=None,
             final=True,
+            told=1,
         )
     )
     ledger.append(ended(identifier, run))

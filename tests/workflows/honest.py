@@ -1,6 +1,7 @@
 """Honest uses about code, data and places: what a person sets up, and the training that goes with
 it."""
 
+import atexit
 import functools
 import json
 import os
@@ -382,6 +383,7 @@ def install(prefix: Path) -> None:
 def packages() -> Path:
     """An installer's cache."""
     source, cache = Path(np.__file__).parents[1], Path(tempfile.mkdtemp(prefix="harness-cache-"))
+    atexit.register(shutil.rmtree, cache, ignore_errors=True)
     for library in LIBRARIES:
         if (source / library).is_dir():
             ignored = shutil.ignore_patterns("tests", "__pycache__")
