@@ -112,6 +112,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("run_open", "registration"),
     ("launches_", "registration"),
     ("experiment_", "registration"),
+    ("judge_", "judge's environment"),
     (RUN_FAILED, "run end"),
     ("run_not_completed", "run end"),
     (RUN_KILLED, "limits"),
