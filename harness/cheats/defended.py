@@ -198,7 +198,7 @@ class Caller:
             values = {**values, "PATH": "$PATH"}
             said = "".join(f'export {name}="{text}"; ' for name, text in shell.variables.items())
             script = filled(said, values) + shlex.join(["harness", *words])
-            session = ["harness", "claude", "--sandbox", kind, "--", "-c", script]
+            session = ["harness", "claude", "--json", "--sandbox", kind, "--", "-c", script]
             command = [python, "-P", "-m", *session]
             given = {"PATH": f"{self._programs()}:{os.environ['PATH']}"}
         else:
