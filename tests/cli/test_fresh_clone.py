@@ -83,7 +83,7 @@ def test_hooks_get_their_snapshot_and_the_briefing_stays(clone: Journey) -> None
 def test_after_the_import_it_goes_on_where_the_other_machine_was(clone: Journey) -> None:
     before = clone.projections()
     assert clone.harness("render").exit_code == 0
-    assert clone.harness("ledger", "import", "--json").document["imported"] == 4
+    assert clone.harness("ledger", "import", "--json").document["imported"] == 5
     assert clone.projections() == before
     assert clone.harness("status", "--json").document["facts_wait"] is False
     assert clone.harness("handoff", "--note", "Mine.").exit_code == 0
