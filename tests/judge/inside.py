@@ -13,7 +13,7 @@ SANDBOXES = ("bwrap", "landlock")
 
 @dataclass(frozen=True)
 class Inside:
-    """A project, and `claude` on its person's PATH, which is bash but for the settings that it is given."""
+    """A project, and `claude` on its person's PATH: bash, but for the settings that it is given."""
 
     journey: Journey
     sandbox: str

@@ -1,4 +1,4 @@
-"""The real CLI inside writes what it keeps beside its folder, `~/.claude.json`, and nothing of it is
+"""The real CLI inside writes what it keeps beside its folder, `~/.claude.json`; nothing of it is
 lost; no model is asked."""
 
 import json

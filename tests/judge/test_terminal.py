@@ -79,7 +79,10 @@ def shell(approved: Journey) -> Inside:
 
 
 def test_keys_sizes_and_the_exit_code_pass(inside: Inside) -> None:
-    script = "trap 'stty size' WINCH; stty size; tty; while read line; do echo \"got $line\"; done; exit 5"
+    script = (
+        "trap 'stty size' WINCH; stty size; tty;"
+        ' while read line; do echo "got $line"; done; exit 5'
+    )
     screen = Screen(inside, script)
     screen.resize(33, 77)
     screen.wait_for("33 77|24 80|0 0")
