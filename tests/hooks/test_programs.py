@@ -18,7 +18,12 @@ MODULES = sorted(path for room in ROOMS for path in (REPOSITORY / room).glob("*.
 ALLOWED = {"__future__", "os", "sys", "stat", "time"}
 """Imported at each start."""
 WHERE_NEEDED = {"re", "json", "fnmatch", "unicodedata", "shutil"}
-WITH_A_FALLBACK = {"_json": "json", "_signal": "signal", "_sha256": "hashlib"}
+WITH_A_FALLBACK = {
+    "_json": "json",
+    "_signal": "signal",
+    "_sha256": "hashlib",
+    "_socket": "socket",
+}
 """Private modules, each tried first because it starts sooner."""
 
 
