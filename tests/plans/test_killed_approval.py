@@ -14,10 +14,11 @@ from harness.plans.approval import approve_plan
 from harness.plans.approved import frozen_changes
 from tests.blobs import PLAN
 
-STEPS = 12
-"""Validation, plan, held-out and its note are renamed into place, the source is unlinked, two facts
-(the approval, the accepted list) are stored, their anchors are renamed into place, and so is the
-list, beside the old one and over it; a split that the harness makes adds two files."""
+STEPS = 16
+"""Validation, plan, held-out and its note are renamed into place, the source is unlinked, three
+facts (the approval, the accepted list, the judge) are stored, their anchors are renamed into place,
+and so are the list, beside the old one and over it, and what is remembered of the judge's files; a
+split that the harness makes adds two files."""
 
 
 class Killed(BaseException):
