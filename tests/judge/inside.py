@@ -6,6 +6,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from harness.domain.statuses import SandboxKind
+from harness.sandbox.select import available
 from tests.cli.journey import Answer, Journey
 
 SANDBOXES = ("bwrap", "landlock")
@@ -17,6 +21,10 @@ class Inside:
 
     journey: Journey
     sandbox: str
+
+    def __post_init__(self) -> None:
+        if reason := available()[SandboxKind(self.sandbox)]:
+            pytest.skip(f"{self.sandbox}: {reason}")
 
     @property
     def programs(self) -> Path:
