@@ -60,7 +60,7 @@ def test_the_last_evaluation_of_a_seed_counts():
     assert summarise([evaluation(1, 0.2), evaluation(1, None)]) is None
 
 
-def test_the_grade_is_that_of_the_weakest_seed():
+def test_one_cage_of_none_taints_the_score():
     training, session = Grade((Link.TRAINING,)), Grade((Link.SESSION,))
     score = summarise(
         [evaluation(1, 0.9), evaluation(2, 0.9, grade=training), evaluation(3, 0.9, grade=session)]
