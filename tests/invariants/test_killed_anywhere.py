@@ -119,7 +119,8 @@ def require_launches_told(rows: list[dict[str, Any]]) -> None:
 
 
 def outcome(journey: Journey) -> dict[str, Any]:
-    """What must not depend on where a kill fell: no times, no run numbers, no count of launches."""
+    """What must not depend on where a kill fell: no times, no run numbers, no count of launches.
+    Nor a lowered sandbox: each start of the loop with a weaker one is a decision of its own."""
     rows = journey.harness("experiment", "list", "--json").document["experiments"]
     require_launches_told(rows)
     decisions = journey.harness("decisions", "--json").document["decisions"]
@@ -144,7 +145,9 @@ def outcome(journey: Journey) -> dict[str, Any]:
             }
             for row in rows
         ],
-        "decisions": [(row["kind"], row["experiment"]) for row in decisions],
+        "decisions": [
+            (row["kind"], row["experiment"]) for row in decisions if row["kind"] != "LOWER"
+        ],
     }
 
 
