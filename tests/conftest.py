@@ -1,9 +1,12 @@
 """Settings of all tests: what is a proof, and which files start first."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from harness.guard import judge_files
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile(
@@ -69,3 +72,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def path_of(item: pytest.Item) -> str:
     return item.path.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _judge_seen_once() -> Iterator[None]:
+    """What judges is looked for once a process: thousands of files, and no test changes those of
+    its own Python. Tests of a changed judge start another one (tests/own_judge.py)."""
+    found = list(judge_files._found())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge_files, "_found", lambda: iter(found))
+        yield

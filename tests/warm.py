@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli.main import COMMANDS, main
+from harness.guard import judge_files
+from harness.sandbox.select import available
 
 ROOT = Path(__file__).parents[1]
 _MOST = 1 << 20
@@ -171,6 +173,12 @@ if __name__ == "__main__":
     for target in COMMANDS.values():
         importlib.import_module(target.partition(":")[0])
     importlib.import_module("scipy.special")
+    # What a process finds out once, the forks need not: which sandboxes work, and what judges.
+    available()
+    found = list(judge_files._found())
+    vars(judge_files)["_found"] = lambda: iter(found)
+    with tempfile.TemporaryDirectory() as once:
+        judge_files.judge_files(Path(once) / "seen.json")
     gc.collect()
     gc.freeze()
     calls = socket.socket(fileno=int(sys.argv[1]))

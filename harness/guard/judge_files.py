@@ -53,12 +53,7 @@ def judge_files(seen: Path) -> JudgeFiles:
     """Of this process's Python. `seen` keeps one digest of all sizes, times and inodes, so that
     files are read again only when one of them has others."""
     found = sorted(_found())
-    digest = hashlib.sha256()
-    for name, _, status in found:
-        times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
-        digest.update(f"{name}\0{status.st_size} {times} {status.st_ino}\n".encode())
-    digest.update("\0".join(sorted(_site_names())).encode())
-    signature = digest.hexdigest()
+    signature = _signature(found)
     known = _kept(seen)
     if known.get("signature") != signature:
         files = _contents(signature, found)
@@ -79,13 +74,16 @@ def judge_files(seen: Path) -> JudgeFiles:
 
 def keep_contents(path: Path) -> None:
     """Write name -> SHA-256 of all of them to `path`: what `differences` compares with."""
-    atomic_write(path, canonical_json(_contents(None, sorted(_found()))), durable=False, mode=0o600)
+    found = sorted(_found())
+    content = canonical_json(_contents(_signature(found), found))
+    atomic_write(path, content, durable=False, mode=0o600)
 
 
 def differences(path: Path) -> list[str]:
     """Names of what is not as `path` has it; empty when `path` cannot be read."""
     before = _kept(path)
-    now = _contents(None, sorted(_found())) if before else {}
+    found = sorted(_found()) if before else []
+    now = _contents(_signature(found), found) if before else {}
     return sorted(name for name in {*now, *before} if now.get(name) != before.get(name))
 
 
@@ -102,7 +100,17 @@ _KNOWN: dict[str, dict[str, str]] = {}
 """Of this process: signature -> contents."""
 
 
-def _contents(signature: str | None, found: Sequence[Found]) -> dict[str, str]:
+def _signature(found: Sequence[Found]) -> str:
+    """One digest of all sizes, times and inodes."""
+    digest = hashlib.sha256()
+    for name, _, status in found:
+        times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
+        digest.update(f"{name}\0{status.st_size} {times} {status.st_ino}\n".encode())
+    digest.update("\0".join(sorted(_site_names())).encode())
+    return digest.hexdigest()
+
+
+def _contents(signature: str, found: Sequence[Found]) -> dict[str, str]:
     if signature in _KNOWN:
         return _KNOWN[signature]
     files = {}
@@ -110,8 +118,7 @@ def _contents(signature: str | None, found: Sequence[Found]) -> dict[str, str]:
         with contextlib.suppress(UsageError):  # it went away since
             files[name] = hash_file(Path(path))
     files |= {f"unlisted: {name}": "" for name in sorted(_site_names() - _listed())}
-    if signature is not None:
-        _KNOWN[signature] = files
+    _KNOWN[signature] = files
     return files
 
 
