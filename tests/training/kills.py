@@ -1,6 +1,7 @@
 """Training in a forked process, killed -9 at seeded moments and started again, beside the unbroken
 run."""
 
+import itertools
 import os
 import random
 import signal
@@ -109,12 +110,24 @@ def prove(program: Program, folder: Path, *, moments: int, seed: int, unbroken_l
     for moment in range(moments):
         waits = drawn_waits(drawn, seconds, 1 + moment % 2)
         life = live(program, folder / f"moment-{moment:02d}", kill_after=waits)
-        told = f"moment {moment}, killed after {waits} s of {seconds:.3f}"
-        assert life.digest == unbroken.digest, told
-        assert life.rows == unbroken.rows, told
-        assert life.order == unbroken.order, told
+        apart = differences(life, unbroken)
+        assert not apart, f"moment {moment}, killed after {waits} s of {seconds:.3f}: {apart}"
         kills += life.kills
     return kills
+
+
+def differences(life: Life, unbroken: Life) -> str:
+    """What is not as in the unbroken run, with the first of each kind; empty when nothing is."""
+    found = [] if life.digest == unbroken.digest else ["other weights"]
+    for what, one, other in (
+        ("rows", life.rows, unbroken.rows),
+        ("order", list(life.order.items()), list(unbroken.order.items())),
+    ):
+        pairs = list(itertools.zip_longest(one, other))
+        first = next((pair for pair in pairs if pair[0] != pair[1]), None)
+        if first is not None:
+            found.append(f"{what}: {len(one)}, unbroken {len(other)}; {first[0]}, not {first[1]}")
+    return "; ".join(found)
 
 
 def drawn_waits(drawn: random.Random, seconds: float, many: int) -> tuple[float, ...]:
