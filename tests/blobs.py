@@ -31,6 +31,13 @@ def write_tables(root: Path) -> None:
         write_table(root / f"data/{name}.npz", table(rows, seed))
 
 
+def hide_validation(root: Path) -> None:
+    """Let the plan of the project hide its validation table, which stands where it is taken from."""
+    (root / "data/validation.npz").rename(root / "data/train.validation.npz")
+    plan = root / "plan.md"
+    plan.write_text(plan.read_text().replace("data/validation.npz", "hidden"))
+
+
 def make_root(root: Path, *, plan: str = PLAN, train: str = "print('train')\n") -> Path:
     """A project folder whose plan nobody approved yet."""
     create_config(root, name="blobs", token="cafe")

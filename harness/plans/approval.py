@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.content import hash_file
 from harness.artifacts.locate import Layout
 from harness.artifacts.objects import copy_file, store_bytes
 from harness.domain.findings import Finding
@@ -15,12 +16,20 @@ from harness.ledger.creation import require_never_made
 from harness.ledger.facts import ApprovedPlan, PlanApproved
 from harness.ledger.project import Project, approve_config, open_layout, open_project
 from harness.plans.data_review import contamination
-from harness.plans.held_out import InVault, move_to_vault
+from harness.plans.held_out import move_to_vault
 from harness.plans.judge import record_judge
 from harness.plans.parse import Plan
-from harness.plans.review import Draft, as_one_error, notes, read_draft, review_plan
+from harness.plans.review import (
+    Draft,
+    Review,
+    as_one_error,
+    notes,
+    read_draft,
+    review_plan,
+    secret_folder,
+)
 from harness.plans.scorer import freeze_scorer
-from harness.plans.splits import SplitTable, described, load_split, make_split, split_paths
+from harness.plans.splits import described, load_split, make_split, secret_paths, split_paths
 from harness.settings import CONFIG
 
 
@@ -46,13 +55,13 @@ def check_plan(start: Path, path: Path, environment: Mapping[str, str]) -> PlanC
     return PlanCheck(path=draft.relative, problems=tuple(review.problems), findings=tuple(findings))
 
 
-def _approved_before(layout: Layout, environment: Mapping[str, str]) -> list[str]:
+def _approved_before(layout: Layout, environment: Mapping[str, str]) -> dict[str, list[str]]:
     try:
         with open_project(layout.root, environment, read_only=True) as project:
-            return _held_out_hashes(project)
+            return _secret_hashes(project)
     except NotFoundError:
         require_never_made(layout.ledger_db, layout.anchors)
-        return []
+        return {}
 
 
 def approve_plan(
@@ -62,7 +71,8 @@ def approve_plan(
     by: str,
     on_findings: Callable[[list[Finding]], None] = lambda findings: None,
 ) -> ApprovedPlan:
-    """Freeze the plan, its scorer and its data, and move held-out rows to the vault.
+    """Freeze the plan, its scorer and its data, and move held-out rows, and a hidden validation's,
+    to the vault.
 
     The same plan, scorer and data again give the standing approval; anything else is the next
     version. A call that was killed is finished by the next one. Raises the problem that
@@ -80,17 +90,19 @@ def approve_plan(
     read_accepted(layout)
     draft = read_draft(root, path)
     plan = draft.plan
-    review = review_plan(layout, plan, approved=_held_out_hashes(project))
+    review = review_plan(layout, plan, approved=_secret_hashes(project))
     if review.problems:
         raise as_one_error(draft.relative, review.problems)
     on_findings(notes(root, plan, review))
-    splits = _freeze_splits(project, plan, review.splits["held_out"])
+    splits = _freeze_splits(project, plan, review)
     scorer = freeze_scorer(root, plan, layout.objects)
     sha256 = store_bytes(draft.data, layout.objects)
-    moved = review.in_vault or move_to_vault(
-        root, plan.data.held_out.path, layout.held_out, project.clock
-    )
-    splits["held_out"] |= _described_held_out(project, review.splits["held_out"], moved, plan)
+    for name, relative in secret_paths(plan).items():
+        moved = review.in_vault.get(name) or move_to_vault(
+            root, relative, secret_folder(layout, name), project.clock
+        )
+        splits[name] |= described(review.splits[name], plan.data, moved.sha256)
+        splits[name]["vault"] = moved.path.relative_to(layout.state).as_posix()
     # Only now a fact: a killed call leaves no approval whose scorer or data is not frozen yet.
     approve_config(layout)
     approved = _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
@@ -115,24 +127,30 @@ def require_approved(project: Project, path: Path | None = None) -> ApprovedPlan
     return approved
 
 
-def _held_out_hashes(project: Project) -> list[str]:
-    return [
-        plan.splits["held_out"]["sha256"]
-        for plan in project.ledger.plans()
-        if "held_out" in plan.splits
-    ]
+def _secret_hashes(project: Project) -> dict[str, list[str]]:
+    """Of held-out and of hidden validations, as all approvals so far name them, oldest first."""
+    hashes: dict[str, list[str]] = {}
+    for plan in project.ledger.plans():
+        for name, split in plan.splits.items():
+            if "vault" in split and "path" not in split:
+                hashes.setdefault(name, []).append(split["sha256"])
+    return hashes
 
 
-def _freeze_splits(project: Project, plan: Plan, held_out: SplitTable) -> dict[str, Any]:
-    """Train and validation as they are; validation also as a copy in the vault, which evaluations
+def _freeze_splits(project: Project, plan: Plan, review: Review) -> dict[str, Any]:
+    """Train and an open validation as they are; this also as a copy in the vault, which evaluations
     read. `in_train` of each later split: what of it the training rows hold, for the gates."""
-    root, columns = project.layout.root, plan.data.held_out
-    if plan.data.validation is None:
+    root, columns, data = project.layout.root, plan.data.held_out, plan.data
+    if data.validation is None:
         make_split(root, plan)
     train, validation = split_paths(plan)
-    known = load_split(root, train, "data.train", columns, ids=False)
-    tried = load_split(root, validation, "data.validation", columns, ids=True)
-    later = {"validation": tried, "held_out": held_out}
+    known = load_split(root, train, "data.train", data, ids=False)
+    tried = (
+        review.splits["validation"]
+        if plan.hidden_validation
+        else load_split(root, validation, "data.validation", data, ids=True)
+    )
+    later = {"validation": tried, "held_out": review.splits["held_out"]}
     splits: dict[str, Any] = {
         name: {
             "in_train": contamination(
@@ -141,26 +159,15 @@ def _freeze_splits(project: Project, plan: Plan, held_out: SplitTable) -> dict[s
         }
         for name, split in later.items()
     }
-    splits["train"] = described(known, root, columns)
-    splits["validation"] |= described(tried, root, columns)
-    sha256, suffix = splits["validation"]["sha256"], Path(validation).suffix
+    splits["train"] = {"path": train, **described(known, data, hash_file(root / train))}
+    if plan.hidden_validation:
+        splits["validation"]["hidden"] = True
+        return splits
+    sha256, suffix = hash_file(root / validation), Path(validation).suffix
+    splits["validation"] |= {"path": validation, **described(tried, data, sha256)}
     copy = copy_file(root / validation, project.layout.validation, sha256, suffix=suffix)
     splits["validation"]["vault"] = copy.relative_to(project.layout.state).as_posix()
     return splits
-
-
-def _described_held_out(
-    project: Project, held_out: SplitTable, moved: InVault, plan: Plan
-) -> dict[str, Any]:
-    columns = plan.data.held_out
-    return {
-        "vault": moved.path.relative_to(project.layout.state).as_posix(),
-        "sha256": moved.sha256,
-        "rows": held_out.table.n,
-        "inputs": list(columns.inputs),
-        "label": columns.label,
-        "id": columns.id,
-    }
 
 
 def _record(

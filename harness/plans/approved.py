@@ -12,6 +12,8 @@ from harness.errors import RefusedError, UsageError
 from harness.guard.control_files import MISSING
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
+from harness.plans.parse import plan_from
+from harness.plans.splits import secret_paths
 
 
 def plan_of(project: Project, experiment: Experiment) -> ApprovedPlan:
@@ -54,13 +56,14 @@ def checkpoint_cadence(approved: ApprovedPlan) -> int | None:
 def data_paths(approved: ApprovedPlan) -> tuple[str, ...]:
     """The tables of the plan, relative to the root: data, so no part of a code snapshot."""
     content = approved.content["data"]
-    paths = {content["train"], content["held_out"]["path"]}
+    paths = {content["train"], *secret_paths(plan_from(approved.content)).values()}
     paths |= {split["path"] for split in approved.splits.values() if "path" in split}
     return tuple(sorted(paths))
 
 
 def declared(approved: ApprovedPlan) -> dict[str, str]:
-    """What training may read of the plan's data: path -> hash as frozen; nothing of held-out."""
+    """What training may read of the plan's data: path -> hash as frozen; nothing of held-out or of
+    a hidden validation."""
     return {split["path"]: split["sha256"] for split in approved.splits.values() if "path" in split}
 
 

@@ -1,4 +1,5 @@
-"""Held-out data leaves the project at approval and lies in the vault from then on."""
+"""Held-out data, and a hidden validation, leave the project at approval and lie in the vault from
+then on."""
 
 import os
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from harness.clock import Clock, iso
 from harness.errors import HarnessError, PlanError, RefusedError
 from harness.files import atomic_write, canonical_json, private_folder, sync_directory
 
+HELD_OUT = "held-out"
+HIDDEN_VALIDATION = "hidden validation"
+
 
 @dataclass(frozen=True)
 class InVault:
@@ -21,14 +25,14 @@ class InVault:
     sha256: str
 
 
-def unmovable(root: Path, relative: str) -> list[RefusedError]:
+def unmovable(root: Path, relative: str, what: str = HELD_OUT) -> list[RefusedError]:
     """Why an agent could read the file at `relative` after the move: it is a link, git knows it, or
     a copy is in the project. Raises GitFailedError."""
     path = root / relative
     if path.is_symlink() or path.parent.resolve() != root / PurePosixPath(relative).parent:
         return [
             RefusedError(
-                f"The held-out file {relative} is reached through a link: moving it would leave the"
+                f"The {what} file {relative} is reached through a link: moving it would leave the"
                 " original behind.",
                 hint="Put the file itself there.",
                 code="held_out_is_link",
@@ -39,24 +43,24 @@ def unmovable(root: Path, relative: str) -> list[RefusedError]:
     if where is not None:
         refusals.append(
             RefusedError(
-                f"The held-out file {relative} is known to git: {_GIT[where]}.",
-                hint=_HINT,
+                f"The {what} file {relative} is known to git: {_GIT[where]}.",
+                hint=_HINT.format(what=what),
                 code="held_out_tracked",
             )
         )
     try:
-        require_no_copies(root, relative, path)
+        require_no_copies(root, relative, path, what)
     except RefusedError as error:
         refusals.append(error)
     return refusals
 
 
-def require_no_copies(root: Path, relative: str, at: Path) -> None:
-    """Raises RefusedError when the project holds a copy of the held-out file at `at`."""
+def require_no_copies(root: Path, relative: str, at: Path, what: str = HELD_OUT) -> None:
+    """Raises RefusedError when the project holds a copy of the secret file at `at`."""
     copies = equal_copies(root, at)
     if copies:
         raise RefusedError(
-            f"Files with the same bytes as the held-out file {relative} are in the project:"
+            f"Files with the same bytes as the {what} file {relative} are in the project:"
             f" {', '.join(copies)}.",
             hint="Remove them, then approve the plan again.",
             code="held_out_copied",
@@ -69,7 +73,7 @@ _GIT = {
     "objects": "its bytes are in the repository's objects, so `git cat-file` can read them",
 }
 _HINT = (
-    "Held-out rows must not be readable by agents: make a fresh held-out file that git never saw,"
+    "Its rows must not be readable by agents: make a fresh {what} file that git never saw,"
     " or take this one out of the history (git filter-repo, then git gc --prune=now)."
 )
 
@@ -107,7 +111,9 @@ def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock) -> InVau
     return InVault(target, sha256)
 
 
-def find_in_vault(relative: str, vault: Path, *, approved: list[str]) -> InVault:
+def find_in_vault(
+    relative: str, vault: Path, *, approved: list[str], what: str = HELD_OUT
+) -> InVault:
     """The vault's file that came from `relative`; `approved` are the hashes of approvals, oldest
     first. Raises PlanError when there is none, ObjectDamagedError when it was changed."""
     readable, damaged_notes = _notes(vault)
@@ -123,14 +129,18 @@ def find_in_vault(relative: str, vault: Path, *, approved: list[str]) -> InVault
             raise ObjectDamagedError(
                 f"Nobody can say which file of the vault came from {relative}, damaged: {listed}.",
                 hint=(
-                    "Restore the state directory from a backup, or put the held-out file in place"
+                    f"Restore the state directory from a backup, or put the {what} file in place"
                     " again."
                 ),
             )
         raise PlanError(
-            f"The held-out file {relative} does not exist, and the vault holds none that came from"
+            f"The {what} file {relative} does not exist, and the vault holds none that came from"
             " there.",
-            hint="Put the file in place, or correct data.held_out.path.",
+            hint=(
+                "Put the file in place, or correct data.held_out.path."
+                if what == HELD_OUT
+                else "Put the file in place, or name a file in data.validation."
+            ),
         )
     note = (pending or known)[-1]
     path = vault / note["file"]

@@ -18,6 +18,7 @@ from harness.domain.records import LEAST_SEEDS
 from harness.domain.statuses import Direction, GateMode
 from harness.errors import PlanError, UsageError
 from harness.plans.schema import (
+    HIDDEN,
     Budget,
     Data,
     Gates,
@@ -300,13 +301,14 @@ def _tier_problems(oracle: Oracle, loop: Loop, front: FrontMatter) -> list[PlanP
 
 def _data_problems(data: Data, front: FrontMatter) -> list[PlanProblem]:
     held_out = data.held_out
+    validation = data.part("validation") if data.validation == HIDDEN else data.validation
     problems = [
         PlanProblem.about(
             front,
             ("data", "held_out", "path"),
             f"another file than {split}: {held_out.path} is {split} data",
         )
-        for split, path in {"train": data.train, "validation": data.validation}.items()
+        for split, path in {"train": data.train, "validation": validation}.items()
         if path == held_out.path
     ]
     if data.validation == data.train:
@@ -315,6 +317,9 @@ def _data_problems(data: Data, front: FrontMatter) -> list[PlanProblem]:
                 front, ("data", "validation"), "another file than train, or no such key"
             )
         )
+    if data.group is not None and data.group in (held_out.label, held_out.id):
+        expected = "a column that is neither the label nor the id"
+        problems.append(PlanProblem.about(front, ("data", "group"), expected))
     if held_out.label in held_out.inputs:
         expected = f"columns without the label {held_out.label}"
         problems.append(PlanProblem.about(front, ("data", "held_out", "inputs"), expected))

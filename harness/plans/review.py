@@ -2,7 +2,7 @@
 plan check` shows, `harness plan approve` refuses."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
@@ -15,14 +15,26 @@ from harness.domain.metrics import METRICS
 from harness.domain.records import LEAST_SEEDS
 from harness.errors import HarnessError, NotFoundError, PlanError
 from harness.plans.data_review import data_findings
-from harness.plans.held_out import InVault, find_in_vault, require_no_copies, unmovable
+from harness.plans.held_out import (
+    HELD_OUT,
+    HIDDEN_VALIDATION,
+    InVault,
+    find_in_vault,
+    require_no_copies,
+    unmovable,
+)
 from harness.plans.parse import Plan, parse_plan
+from harness.plans.schema import Data
 from harness.plans.scorer import Closure, import_closure, scorer_warnings
-from harness.plans.splits import SplitTable, load_split, planned_split
+from harness.plans.splits import SplitTable, load_split, planned_split, secret_paths
 from harness.plans.tables import Table
 from harness.settings import require_interpreter
 
 _SCRIPTS = (".py", ".sh")
+_SECRET = {
+    "held_out": (HELD_OUT, "data.held_out.path"),
+    "validation": (HIDDEN_VALIDATION, "data.validation"),
+}
 ResultT = TypeVar("ResultT")
 
 
@@ -45,8 +57,8 @@ class Review:
     problems: list[HarnessError] = field(default_factory=list)
     splits: dict[str, SplitTable] = field(default_factory=dict)
     closure: Closure | None = None
-    in_vault: InVault | None = None
-    """The held-out file when it is no longer in the project."""
+    in_vault: dict[str, InVault] = field(default_factory=dict)
+    """Split -> its file, of those that are no longer in the project."""
 
     def collect(self, check: Callable[[], ResultT]) -> ResultT | None:
         """What `check` returns; None, and a problem more, when it raises."""
@@ -80,55 +92,62 @@ def read_draft(root: Path, path: Path) -> Draft:
     )
 
 
-def review_plan(layout: Layout, plan: Plan, *, approved: Sequence[str]) -> Review:
-    """Check interpreter, scorer, tables, and whether the held-out file can be moved. `approved` are
-    the hashes of the held-out files of all approvals so far, oldest first."""
-    root, columns, review = layout.root, plan.data.held_out, Review()
+def review_plan(layout: Layout, plan: Plan, *, approved: Mapping[str, Sequence[str]]) -> Review:
+    """Check interpreter, scorer, tables, and whether held-out and a hidden validation can be moved.
+    `approved` are the hashes of these files of all approvals so far, oldest first."""
+    root, review = layout.root, Review()
     review.collect(lambda: require_interpreter(layout.settings))
     script = plan.scorer_script
     if script is not None:
         review.closure = review.collect(lambda: import_closure(root, script))
     _train_and_validation(review, root, plan)
-    place = root / columns.path
-    if place.exists() or place.is_symlink():
-        review.problems += review.collect(lambda: unmovable(root, columns.path)) or []
-        at = place
-    else:
-        review.in_vault = review.collect(
-            lambda: find_in_vault(columns.path, layout.held_out, approved=list(approved))
-        )
-        if review.in_vault is None:
-            return review
-        at = review.in_vault.path
-        review.collect(lambda: require_no_copies(root, columns.path, at))
-    _load(
-        review,
-        "held_out",
-        lambda: load_split(root, columns.path, "data.held_out.path", columns, ids=True, at=at),
-    )
+    for split, relative in secret_paths(plan).items():
+        _secret(review, layout, plan.data, split, relative, list(approved.get(split, ())))
     return review
 
 
+def _secret(
+    review: Review, layout: Layout, data: Data, split: str, relative: str, approved: list[str]
+) -> None:
+    root, place = layout.root, layout.root / relative
+    what, name = _SECRET[split]
+    if place.exists() or place.is_symlink():
+        review.problems += review.collect(lambda: unmovable(root, relative, what)) or []
+        at = place
+    else:
+        vault = secret_folder(layout, split)
+        found = review.collect(lambda: find_in_vault(relative, vault, approved=approved, what=what))
+        if found is None:
+            return
+        review.in_vault[split], at = found, found.path
+        review.collect(lambda: require_no_copies(root, relative, at, what))
+    _load(review, split, lambda: load_split(root, relative, name, data, ids=True, at=at))
+
+
+def secret_folder(layout: Layout, split: str) -> Path:
+    """Where in the vault the file of held-out, or of a hidden validation, lies."""
+    return layout.validation if split == "validation" else layout.held_out
+
+
 def _train_and_validation(review: Review, root: Path, plan: Plan) -> None:
-    data, columns = plan.data, plan.data.held_out
-    validation = data.validation
+    data, validation = plan.data, plan.data.validation
     _load(
         review,
         "train",
-        lambda: load_split(root, data.train, "data.train", columns, ids=validation is None),
+        lambda: load_split(root, data.train, "data.train", data, ids=validation is None),
     )
-    if validation is not None:
+    if validation is not None and not plan.hidden_validation:
         _load(
             review,
             "validation",
-            lambda: load_split(root, validation, "data.validation", columns, ids=True),
+            lambda: load_split(root, validation, "data.validation", data, ids=True),
         )
-    elif "train" in review.splits:
+    elif validation is None and "train" in review.splits:
         whole = review.splits["train"]
         parts = review.collect(lambda: planned_split(root, plan, whole)) or {}
         for name, (path, table) in zip(("train", "validation"), parts.items(), strict=False):
             review.splits[name] = SplitTable(
-                path=path, table=Table(columns=table, n=len(table[columns.label]))
+                path=path, table=Table(columns=table, n=len(table[data.held_out.label]))
             )
 
 
@@ -161,7 +180,7 @@ def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
 def _data_notes(plan: Plan, review: Review) -> list[Finding]:
     columns = plan.data.held_out
     tables = {name: split.table.columns for name, split in review.splits.items()}
-    secret = frozenset({"held_out"} if review.in_vault is not None else ())
+    secret = frozenset(review.in_vault)
     return data_findings(tables, columns.inputs, columns.label, secret=secret)
 
 

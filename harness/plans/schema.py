@@ -15,7 +15,9 @@ from harness.domain.statuses import Direction, GateMode, Tier
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}\Z")
 _SPLITS = ("val", "valid", "validation", "eval", "dev", "test")
-_TABLES = (".npz", ".csv", ".jsonl")
+_TABLES = (".npz", ".csv", ".jsonl", ".parquet")
+HIDDEN = "hidden"
+"""As data.validation: the validation table lies in the vault, like held-out."""
 
 
 def _text(value: str) -> str:
@@ -46,6 +48,13 @@ def _table(value: str) -> str:
     if PurePosixPath(path).suffix not in _TABLES:
         raise ValueError(f"a table: one of {', '.join(_TABLES)}")
     return path
+
+
+def _validation(value: str) -> str:
+    try:
+        return value if value == HIDDEN else _table(value)
+    except ValueError as error:
+        raise ValueError(f"{error}; or the word {HIDDEN}") from error
 
 
 def _command(value: str) -> str:
@@ -85,6 +94,7 @@ Command = Annotated[str, AfterValidator(_command)]
 Name = Annotated[str, AfterValidator(_name)]
 ProjectPath = Annotated[str, AfterValidator(inside_project)]
 TablePath = Annotated[str, AfterValidator(_table)]
+Validation = Annotated[str, AfterValidator(_validation)]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -106,8 +116,17 @@ class HeldOut(PlanPart):
 
 class Data(PlanPart):
     train: TablePath
-    validation: TablePath | None = None
+    validation: Validation | None = None
+    """A table, `hidden`, or None: the harness splits train."""
     held_out: HeldOut
+    group: Text | None = None
+    """The column of what rows have in common: rows of one group are split, resampled and compared
+    together."""
+
+    def part(self, name: str) -> str:
+        """Where the harness writes a part of the train table: `<stem of train>.<name><suffix>`."""
+        train = PurePosixPath(self.train)
+        return train.with_name(f"{train.stem}.{name}{train.suffix}").as_posix()
 
 
 class Tiers(PlanPart):
@@ -206,6 +225,11 @@ class Plan(PlanPart):
     def plain(self) -> dict[str, Any]:
         """The front matter as JSON values, defaults filled in; the inverse of `plan_from`."""
         return self.model_dump(mode="json", by_alias=True)
+
+    @property
+    def hidden_validation(self) -> bool:
+        """Whether nobody but the harness reads the validation rows once the plan is approved."""
+        return self.data.validation == HIDDEN
 
     @property
     def scorer_script(self) -> str | None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from harness.artifacts.content import hash_file
 from harness.errors import NotFoundError, PlanError, RefusedError, UsageError
-from harness.plans.parse import HeldOut, Plan
+from harness.plans.parse import Plan
+from harness.plans.schema import Data
 from harness.plans.tables import Table, read_table, write_table
 
 VALIDATION_SHARE = 0.2
@@ -26,7 +27,7 @@ class SplitTable:
 
 
 def load_split(
-    root: Path, relative: str, field: str, columns: HeldOut, *, ids: bool, at: Path | None = None
+    root: Path, relative: str, field: str, data: Data, *, ids: bool, at: Path | None = None
 ) -> SplitTable:
     """Read and check a table: the plan's columns, finite numbers, and (with `ids`) distinct ids.
 
@@ -44,7 +45,7 @@ def load_split(
         raise PlanError(f"{field}: {error.message}", hint=error.hint) from error
     if table.n == 0:
         raise PlanError(f"{field}: {relative} has no rows.", hint="Use a file with rows.")
-    wrong = list(_wrong_columns(table, relative, columns, ids=ids))
+    wrong = list(_wrong_columns(table, relative, data, ids=ids))
     if wrong:
         messages = " ".join(error.message for error in wrong)
         hints = " ".join(dict.fromkeys(error.hint for error in wrong))
@@ -52,10 +53,12 @@ def load_split(
     return SplitTable(path=relative, table=table)
 
 
-def _wrong_columns(
-    table: Table, relative: str, columns: HeldOut, *, ids: bool
-) -> Iterator[UsageError]:
-    for name in (*columns.inputs, columns.label, *((columns.id,) if ids else ())):
+def _wrong_columns(table: Table, relative: str, data: Data, *, ids: bool) -> Iterator[UsageError]:
+    columns = data.held_out
+    group = () if data.group is None else (data.group,)
+    for name in dict.fromkeys(
+        (*columns.inputs, columns.label, *group, *((columns.id,) if ids else ()))
+    ):
         try:
             column = table.column(name, where=relative)
         except UsageError as error:
@@ -67,36 +70,48 @@ def _wrong_columns(
                 " are not finite.",
                 hint="Replace or remove these rows.",
             )
+        if name == data.group and column.ndim != 1:
+            yield UsageError(
+                f"{relative}: the group column {name!r} has the shape {column.shape}.",
+                hint="Name a column with one value a row in data.group.",
+            )
         if ids and name == columns.id and len(np.unique(column)) < table.n:
             yield UsageError(
                 f"{relative}: the ids in column {name!r} repeat.", hint="Give each row its own."
             )
 
 
-def described(split: SplitTable, root: Path, columns: HeldOut) -> dict[str, Any]:
-    """A split of the project as PlanApproved.splits has it."""
-    return {
-        "path": split.path,
-        "sha256": hash_file(root / split.path),
+def described(split: SplitTable, data: Data, sha256: str) -> dict[str, Any]:
+    """A split as PlanApproved.splits has it, but for where its file is."""
+    columns = data.held_out
+    described = {
+        "sha256": sha256,
         "rows": split.table.n,
         "inputs": list(columns.inputs),
         "label": columns.label,
         "id": columns.id,
     }
+    return described if data.group is None else {**described, "group": data.group}
 
 
 def split_paths(plan: Plan) -> tuple[str, str]:
-    """(train, validation), relative to the root: the plan's own, or those of `make_split`."""
+    """(train, validation), relative to the root: the plan's own, or those of `make_split`. A hidden
+    validation is moved to the vault from there."""
     data = plan.data
-    if data.validation is not None:
-        return data.train, data.validation
-    stem, suffix = data.train.removesuffix(Path(data.train).suffix), Path(data.train).suffix
-    return f"{stem}.train{suffix}", f"{stem}.validation{suffix}"
+    if data.validation is None:
+        return data.part("train"), data.part("validation")
+    return data.train, data.part("validation") if plan.hidden_validation else data.validation
+
+
+def secret_paths(plan: Plan) -> dict[str, str]:
+    """Split -> where its file lies before it moves to the vault, of those that do."""
+    hidden = {"validation": split_paths(plan)[1]} if plan.hidden_validation else {}
+    return {**hidden, "held_out": plan.data.held_out.path}
 
 
 def make_split(root: Path, plan: Plan) -> None:
     """Write those of the two files of `planned_split` that do not exist."""
-    whole = load_split(root, plan.data.train, "data.train", plan.data.held_out, ids=True)
+    whole = load_split(root, plan.data.train, "data.train", plan.data, ids=True)
     for relative, columns in planned_split(root, plan, whole).items():
         if not (root / relative).exists():
             write_table(root / relative, columns)

@@ -1,6 +1,8 @@
-"""Tables of rows: npz (never unpickled), csv and jsonl. A table is columns of equal length."""
+"""Tables of rows: npz (never unpickled), csv, jsonl and parquet. A table is columns of equal
+length."""
 
 import csv
+import importlib
 import io
 import os
 import re
@@ -20,7 +22,7 @@ from harness.files import atomic_write, canonical_json, replacing
 
 Column = np.ndarray[Any, np.dtype[Any]]
 
-FORMATS = (".npz", ".csv", ".jsonl")
+FORMATS = (".npz", ".csv", ".jsonl", ".parquet")
 MAX_BYTES = 8 << 30
 """Of an unpacked table: a small archive may unpack to more than the machine has."""
 
@@ -51,9 +53,15 @@ def read_table(path: Path, *, max_bytes: int = MAX_BYTES) -> Table:
     """Read by extension. Raises NotFoundError or UsageError.
 
     csv: a header line; a column is int64 if all its cells are, else float64, else text. jsonl: one
-    object a line, all with the same keys; lists become further axes.
+    object a line, all with the same keys; lists become further axes. parquet: as jsonl; needs
+    pyarrow.
     """
-    readers = {".npz": _read_npz, ".csv": _read_csv, ".jsonl": _read_jsonl}
+    readers = {
+        ".npz": _read_npz,
+        ".csv": _read_csv,
+        ".jsonl": _read_jsonl,
+        ".parquet": _read_parquet,
+    }
     reader = readers.get(path.suffix)
     if reader is None:
         raise _error(
@@ -93,6 +101,8 @@ def write_table(path: Path, columns: Mapping[str, Column]) -> None:
         )
     elif path.suffix == ".csv":
         atomic_write(path, _csv_text(path, arrays))
+    elif path.suffix == ".parquet":
+        _write_parquet(path, arrays)
     else:
         raise _error(
             path, f"has the extension {path.suffix!r}; expected one of {', '.join(FORMATS)}"
@@ -169,6 +179,61 @@ def _stacked(path: Path, name: str, values: list[Any]) -> Column:
             path, f"column {name!r} cannot be an array; expected numbers, text or lists of numbers"
         )
     return array
+
+
+def _pyarrow(path: Path, part: str) -> Any:
+    try:
+        return importlib.import_module(f"pyarrow.{part}" if part else "pyarrow")
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{path.name} is a parquet table, and pyarrow is not installed where the harness runs.",
+            hint="Install it there (`pip install pyarrow`), or use npz, csv or jsonl.",
+            code="pyarrow_missing",
+        ) from error
+
+
+def _read_parquet(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
+    file = _pyarrow(path, "parquet").ParquetFile(stream)
+    groups, size = [], 0
+    # Group by group: what the file declares of its size may be a lie.
+    for number in range(file.num_row_groups):
+        group = file.read_row_group(number, use_threads=False)
+        size += group.nbytes
+        if size > max_bytes:
+            raise _error(path, f"unpacks to more than {max_bytes:,} bytes; at most that are read")
+        groups.append(group)
+    if not sum(group.num_rows for group in groups):
+        raise _error(path, "has no rows")
+    table = _pyarrow(path, "").concat_tables(groups)
+    names = [str(name) for name in table.column_names]
+    if len(set(names)) < len(names):
+        raise _error(path, f"has the columns {names}; expected names that differ")
+    return {
+        name: _from_arrow(path, name, column)
+        for name, column in zip(names, table.columns, strict=True)
+    }
+
+
+def _from_arrow(path: Path, name: str, column: Any) -> Column:
+    if column.null_count:
+        raise _error(path, f"column {name!r} has {column.null_count} cells without a value")
+    array: Column = column.to_numpy()
+    if array.dtype.kind == "M":
+        return np.datetime_as_string(array)
+    # Text, lists and what else numpy has no type for arrive as Python objects.
+    return array if array.dtype.kind in "biuf" else _stacked(path, name, column.to_pylist())
+
+
+def _write_parquet(path: Path, arrays: dict[str, Column]) -> None:
+    arrow, parquet = _pyarrow(path, ""), _pyarrow(path, "parquet")
+    columns = {
+        name: arrow.array(
+            array if array.ndim == 1 and array.dtype.kind in "biuf" else array.tolist()
+        )
+        for name, array in arrays.items()
+    }
+    with replacing(path) as new:
+        parquet.write_table(arrow.table(columns), new.stream)
 
 
 def _write_npz(path: Path, arrays: dict[str, Column]) -> None:

@@ -12,13 +12,13 @@ from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
 from harness.plans.approved import frozen_changes
-from tests.blobs import PLAN
+from tests.blobs import PLAN, hide_validation
 
 STEPS = 16
 """Validation, plan, held-out and its note are renamed into place, the source is unlinked, three
 facts (the approval, the accepted list, the judge) are stored, their anchors are renamed into place,
 and so are the list, beside the old one and over it, and what is remembered of the judge's files; a
-split that the harness makes adds two files."""
+split that the harness makes adds two files, a hidden validation its note and its unlink."""
 
 
 class Killed(BaseException):
@@ -68,29 +68,35 @@ def cut(
     ("split", "at"),
     [
         (split, at)
-        for split, steps in ((False, STEPS), (True, STEPS + 2))
+        for split, steps in (("given", STEPS), ("drawn", STEPS + 2), ("hidden", STEPS + 2))
         for at in range(1, steps + 1)
     ],
 )
 def test_any_cut_is_fixed_by_approving_again(
-    project: Project, root: Path, split: bool, at: int, after: bool, monkeypatch: pytest.MonkeyPatch
+    project: Project, root: Path, split: str, at: int, after: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if split:
+    if split == "hidden":
+        hide_validation(root)
+    if split == "drawn":
         (root / "data/validation.npz").unlink()
         (root / "plan.md").write_text(PLAN.replace("  validation: data/validation.npz\n", ""))
-    source = root / "data/held_out.npz"
+    source, hidden = root / "data/held_out.npz", root / "data/train.validation.npz"
     expected = sha256_file(source)
+    validation = sha256_file(hidden) if split == "hidden" else None
     assert cut(project, root / "plan.md", at, after, monkeypatch) is True
     vault = [
         path for path in project.layout.held_out.glob("*.npz") if sha256_file(path) == expected
     ]
     assert source.exists() or vault
+    assert split != "hidden" or hidden.exists() or [*project.layout.validation.glob("*.npz")]
     if project.ledger.plan() is not None:
         assert not source.exists()
     approved = approve_plan(project, root / "plan.md", by="ada")
     assert approved.version == 1
     assert not source.exists()
     assert sha256_file(project.layout.state / approved.splits["held_out"]["vault"]) == expected
+    assert split != "hidden" or approved.splits["validation"]["sha256"] == validation
+    assert split != "hidden" or not hidden.exists()
     assert frozen_changes(project, project.plan()) == []
 
 

@@ -147,7 +147,11 @@ def test_all_problems_are_listed_with_line_field_found_expected_and_next_step() 
         ("train: data/train.npz", "train: /data/train.npz", "a path inside the project"),
         ("train: data/train.npz", "train: ../train.npz", "a path inside the project"),
         ("train: data/train.npz", "train: .harness/train.npz", "outside .harness and .git"),
-        ("train: data/train.npz", "train: data/train.pkl", "a table: one of .npz, .csv, .jsonl"),
+        (
+            "train: data/train.npz",
+            "train: data/train.pkl",
+            "a table: one of .npz, .csv, .jsonl, .parquet",
+        ),
         ("train: data/train.npz", "train: data/held_out.npz", "is train data"),
         (
             "validation: data/validation.npz",

@@ -1,13 +1,17 @@
+import datetime
 import io
 import os
 import pickle
+import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from harness.errors import NotFoundError, UsageError
 from harness.plans.tables import read_table, write_table
@@ -19,7 +23,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".csv", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".jsonl", ".parquet"])
 def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"table{suffix}"
     write_table(path, COLUMNS)
@@ -33,11 +37,60 @@ def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
     assert path.read_bytes() == first
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".npz", ".jsonl", ".parquet"])
 def test_further_axes_survive(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"table{suffix}"
     write_table(path, {"x": np.arange(12.0).reshape(3, 2, 2)})
     assert read_table(path).columns["x"].shape == (3, 2, 2)
+
+
+def test_parquet_types_become_numbers_and_text(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    day = datetime.datetime(2024, 5, 1, 12)
+    kinds = pa.array(["b", "a", "b"]).dictionary_encode()
+    columns = {"kind": kinds, "at": [day] * 3, "ok": [True, False, True]}
+    parquet.write_table(pa.table(columns), path, row_group_size=2)
+    table = read_table(path)
+    assert table.columns["kind"].tolist() == ["b", "a", "b"]
+    assert table.columns["at"][0].startswith("2024-05-01T12:00")
+    assert table.columns["ok"].tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"a": [1, None]}, "'a' has 1 cells without a value"),
+        ({"a": [[1], [1, 2]]}, "lists of different lengths"),
+        ({"a": [{"b": 1}]}, "holds dict"),
+        ({"a": pa.array([], pa.int64())}, "has no rows"),
+    ],
+)
+def test_parquet_that_is_no_table_is_refused(
+    tmp_path: Path, columns: dict[str, object], told: str
+) -> None:
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table(columns), path)
+    with pytest.raises(UsageError, match=told):
+        read_table(path)
+
+
+def test_parquet_unpacks_to_no_more_than_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": np.zeros(1_000_000)}), path)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(UsageError, match="unpacks to more than 1,000,000 bytes"):
+        read_table(path, max_bytes=1_000_000)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.parquet"
+    write_table(path, COLUMNS)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(UsageError, match="pyarrow is not installed") as error:
+        read_table(path)
+    assert error.value.code == "pyarrow_missing"
 
 
 def test_npz_columns_may_have_any_name(tmp_path: Path) -> None:
@@ -153,7 +206,9 @@ def test_a_missing_file_a_folder_and_a_pipe_are_refused(tmp_path: Path) -> None:
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
 )
-@given(st.sampled_from([".npz", ".csv", ".jsonl"]), st.binary(max_size=300), st.booleans())
+@given(
+    st.sampled_from([".npz", ".csv", ".jsonl", ".parquet"]), st.binary(max_size=300), st.booleans()
+)
 def test_any_bytes_are_a_table_or_a_usage_error(
     tmp_path: Path, suffix: str, data: bytes, cut: bool
 ) -> None:

@@ -1,0 +1,141 @@
+"""A hidden validation lies in the vault from the approval on, and training never gets it."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.errors import HarnessError, PlanError, RefusedError
+from harness.evaluation.split_rows import table_of
+from harness.files import sha256_file
+from harness.ledger.project import Project
+from harness.plans.approval import approve_plan, check_plan
+from harness.plans.approved import data_paths, declared, frozen_changes
+from harness.plans.parse import parse_plan
+from harness.plans.splits import split_paths
+from harness.plans.tables import read_table, write_table
+from tests.blobs import PLAN, hide_validation, table
+from tests.plans.test_plans import git
+
+PLACE = "data/train.validation.npz"
+HIDDEN = PLAN.replace("data/validation.npz", "hidden")
+
+
+def test_hidden_is_said_by_the_plan() -> None:
+    plan = parse_plan(HIDDEN, where="plan.md")
+    assert plan.hidden_validation
+    assert split_paths(plan) == ("data/train.npz", PLACE)
+    assert not parse_plan(PLAN, where="plan.md").hidden_validation
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("validation: hidden", "validation: secret", r"or the word hidden"),
+        ("data/held_out.npz", PLACE, "another file than validation"),
+        ("  held_out:", "  group: y\n  held_out:", "neither the label nor the id"),
+    ],
+)
+def test_what_the_plan_cannot_mean_is_refused(old: str, new: str, told: str) -> None:
+    with pytest.raises(PlanError, match=told):
+        parse_plan(HIDDEN.replace(old, new), where="plan.md")
+
+
+def test_approval_moves_a_hidden_validation_to_the_vault(project: Project, root: Path) -> None:
+    hide_validation(root)
+    before = (root / PLACE).read_bytes()
+    approved = approve_plan(project, root / "plan.md", by="ada")
+    split = approved.splits["validation"]
+    assert not (root / PLACE).exists()
+    assert "path" not in split
+    assert (split["hidden"], split["rows"], split["label"]) == (True, 30, "y")
+    at = table_of(project, approved, "validation")
+    assert at.path.is_relative_to(project.layout.vault)
+    assert at.path.read_bytes() == before
+    assert sha256_file(at.path) == at.sha256
+    assert declared(approved) == {"data/train.npz": approved.splits["train"]["sha256"]}
+    assert PLACE in data_paths(approved)
+    assert frozen_changes(project, approved) == []
+
+
+def test_the_vault_gives_the_hidden_validation_to_the_next_version(
+    project: Project, root: Path
+) -> None:
+    hide_validation(root)
+    first = approve_plan(project, root / "plan.md", by="ada")
+    assert approve_plan(project, root / "plan.md", by="ada") == first
+    (root / "plan.md").write_text(HIDDEN + "\nMore words.\n")
+    second = approve_plan(project, root / "plan.md", by="ada")
+    assert (second.version, second.splits) == (2, first.splits)
+    write_table(root / PLACE, table(25, seed=9))
+    third = approve_plan(project, root / "plan.md", by="ada")
+    assert third.splits["validation"]["rows"] == 25
+    assert third.splits["held_out"] == first.splits["held_out"]
+    (root / "plan.md").write_text(HIDDEN + "\nStill more.\n")
+    fourth = approve_plan(project, root / "plan.md", by="ada")
+    assert fourth.splits == third.splits
+
+
+def test_a_hidden_validation_that_an_agent_could_read_is_refused(
+    project: Project, root: Path
+) -> None:
+    hide_validation(root)
+    shutil.copy(root / PLACE, root / "copy.bin")
+    git(root, "init", "-q")
+    git(root, "add", "-f", PLACE)
+    with pytest.raises(HarnessError) as error:
+        approve_plan(project, root / "plan.md", by="ada")
+    assert f"The hidden validation file {PLACE} is known to git" in error.value.message
+    assert "copy.bin" in error.value.message
+    assert (root / PLACE).exists()
+    git(root, "rm", "-q", "-rf", "--cached", ".")
+    shutil.rmtree(root / ".git")
+    (root / "copy.bin").rename(root.parent / "copy.bin")
+    approved = approve_plan(project, root / "plan.md", by="ada")
+    shutil.copy(project.layout.state / approved.splits["validation"]["vault"], root / "again.bin")
+    with pytest.raises(RefusedError, match=r"hidden validation file .*again\.bin"):
+        approve_plan(project, root / "plan.md", by="ada")
+
+
+def test_a_missing_hidden_validation_is_named(
+    project: Project, root: Path, environment: dict[str, str]
+) -> None:
+    hide_validation(root)
+    (root / PLACE).unlink()
+    (problem,) = check_plan(root, root / "plan.md", environment).problems
+    assert f"The hidden validation file {PLACE} does not exist" in problem.message
+    assert "data.validation" in problem.hint
+
+
+def test_open_and_hidden_validation_may_follow_each_other(project: Project, root: Path) -> None:
+    opened = approve_plan(project, root / "plan.md", by="ada")
+    assert "hidden" not in opened.splits["validation"]
+    (root / "data/validation.npz").unlink()
+    write_table(root / PLACE, table(25, seed=9))
+    (root / "plan.md").write_text(HIDDEN)
+    hidden = approve_plan(project, root / "plan.md", by="ada")
+    assert hidden.splits["validation"]["rows"] == 25
+    write_table(root / "data/validation.npz", table(30, seed=1))
+    (root / "plan.md").write_text(PLAN)
+    assert (
+        approve_plan(project, root / "plan.md", by="ada").splits["validation"]
+        == (opened.splits["validation"])
+    )
+
+
+def grouped(rows: int, seed: int) -> dict[str, np.ndarray]:
+    return {**table(rows, seed), "patient": np.arange(rows) // 5}
+
+
+def test_a_group_column_is_asked_of_every_split_and_recorded(project: Project, root: Path) -> None:
+    text = PLAN.replace("  held_out:", "  group: patient\n  held_out:")
+    (root / "plan.md").write_text(text)
+    with pytest.raises(PlanError) as error:
+        approve_plan(project, root / "plan.md", by="ada")
+    assert error.value.message.count("has no column 'patient'") == 3
+    for seed, (name, rows) in enumerate([("train", 60), ("validation", 30), ("held_out", 40)]):
+        write_table(root / f"data/{name}.npz", grouped(rows, seed))
+    approved = approve_plan(project, root / "plan.md", by="ada")
+    assert {split["group"] for split in approved.splits.values()} == {"patient"}
+    assert "patient" in read_table(root / "data/train.npz").columns
