@@ -93,6 +93,11 @@ class Grade:
         return cls(tuple(link for link in Link if link in known))
 
     @property
+    def and_session(self) -> "Grade":
+        """Lowered by a session that was not isolated."""
+        return Grade.lowered((*self.not_isolated, Link.SESSION))
+
+    @property
     def words(self) -> str:
         """E.g. "recomputed", "recomputed, session not isolated, predict not isolated"."""
         return ", ".join(filter(None, (Evidence.RECOMPUTED.value, self.lacks)))

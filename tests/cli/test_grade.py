@@ -1,6 +1,7 @@
 """The grade of a score by what users and agents type: who trained, who evaluated, which session was
 there, and what a person lowered."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -11,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from harness.domain.grade import PERSON
 from harness.domain.statuses import SandboxKind
+from harness.ledger.facts import EvaluationRecorded
+from harness.ledger.project import open_project
 from harness.sandbox.select import available, stronger
 from tests.cli.journey import PLAN, Journey, make_project
 from tests.invariants.scenario import SCENARIO
@@ -115,6 +119,32 @@ def test_a_plain_session_stays_in_the_grade_after_its_receipts_are_gone(journey:
     trained_and_evaluated(journey)
     assert evidence(journey) == SESSION_LOWERED
     assert len(facts(journey, "session_seen")) == 1
+
+
+def test_a_session_that_is_seen_late_lowers_what_was_scored_before(journey: Journey) -> None:
+    """One may hide, and say that it is the loop: it is no better for that."""
+    trained_and_evaluated(journey)
+    passed = journey.harness("gate", "check", "exp-0001", "--json").document
+    assert (passed["score"]["evidence"], evidence(journey)) == ("recomputed", "recomputed")
+    hook(journey, "a1b2")
+    assert journey.harness("handoff", "--note", "looking").exit_code == 0
+    assert evidence(journey) == SESSION_LOWERED
+    shown = journey.harness("experiment", "show", "exp-0001", "--json").document
+    assert {run["caller"] for run in shown["runs"]} == {"open"}
+    for page in ("experiments/CHECKLIST.md", "memory/STATE.md"):
+        assert SESSION_LOWERED in (journey.root / ".harness" / page).read_text("utf-8"), page
+    again = journey.harness("gate", "check", "exp-0001", "--json").document
+    assert again["score"]["evidence"] == SESSION_LOWERED
+    # Whatever the later facts say of their caller.
+    with open_project(journey.root, journey.environment(), caller=PERSON) as project:
+        (one,) = project.ledger.evaluations("exp-0001")
+        fields = {part.name: getattr(one, part.name) for part in dataclasses.fields(one)}
+        body = {name: value for name, value in fields.items() if name not in ("at", "grade")}
+        project.ledger.append(EvaluationRecorded(**{**body, "caller": "driver:bwrap"}))
+        assert all(one.grade.codes == ["session"] for one in project.ledger.evaluations("exp-0001"))
+        evaluated = project.ledger.summary("exp-0001")["evaluated"]["validation"]
+        assert [seed["not_isolated"] for seed in evaluated.values()] == [["session"]]
+    assert journey.harness("ledger", "verify").exit_code == 0
 
 
 def test_a_session_before_the_experiment_is_none_of_its(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from harness.ledger.facts.base import (
     tail_number,
     word,
 )
-from harness.ledger.facts.experiment import find_experiment, summarise
+from harness.ledger.facts.experiment import experiments, find_experiment, summarise
 from harness.ledger.facts.run import find_run, first_finding
 from harness.ledger.schema import JSON, log_columns, metadata, required
 
@@ -126,7 +126,7 @@ class Evaluation(EvaluationRecorded):
     findings: tuple[Finding, ...] = ()
     at: str
     grade: Grade
-    """Of its caller and predict, and of the run's callers and training."""
+    """Of its caller and predict, of the run's callers and training, and of the sessions seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,18 +252,25 @@ def _compared(body: Body | None) -> Body | None:
     return named | numbers | {"no_longer": list(body.get("no_longer", ()))}
 
 
+def _grade(row: Row) -> Grade:
+    """As it was recorded, lowered by a plain session that was seen, whenever that was."""
+    grade = Grade.read(row["not_isolated"])
+    return grade.and_session if row["summary"].get("open_session") else grade
+
+
 class EvaluationLedger(LedgerPart):
     def evaluations(self, experiment: str, split: Split | None = None) -> list[Evaluation]:
         """Oldest first."""
-        query = sa.select(evaluations).where(evaluations.c.experiment == experiment)
+        query = (
+            sa.select(evaluations, experiments.c.summary)
+            .join(experiments, experiments.c.id == evaluations.c.experiment)
+            .where(evaluations.c.experiment == experiment)
+        )
         if split is not None:
             query = query.where(evaluations.c.split == Split(split).value)
         rows = self._rows(query.order_by(*oldest_first(evaluations)))
         return [
-            from_body(
-                Evaluation, row["record"], at=row["at"], grade=Grade.read(row["not_isolated"])
-            )
-            for row in rows
+            from_body(Evaluation, row["record"], at=row["at"], grade=_grade(row)) for row in rows
         ]
 
     def queries(self, plan: str, split: Split) -> int:

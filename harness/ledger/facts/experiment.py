@@ -13,6 +13,7 @@ An experiment's `summary` collects what CHECKLIST.md shows:
     decision   {kind, choice} of the last decision
     child      the last experiment that has it as its parent
     next_planned  first idea of next.md at the last verdict; absent before a verdict says one
+    open_session  true once a plain session was seen while the experiment was open; absent before
 """
 
 from collections.abc import Callable, Iterable
@@ -21,6 +22,7 @@ from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
+from harness.domain.grade import Grade
 from harness.domain.ids import experiment_id, experiment_number, no_experiment
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
@@ -186,7 +188,20 @@ def require_open(row: Row) -> None:
 
 def summarise(state: State, experiment: Row, **changes: Any) -> None:
     summary = {**experiment["summary"], **changes}
+    if summary.get("open_session"):
+        summary |= {
+            "scores": _lowered(summary["scores"]),
+            "evaluated": {on: _lowered(by) for on, by in summary["evaluated"].items()},
+        }
     state.update("experiments", (experiment["id"],), {"summary": summary})
+
+
+def _lowered(scores: Body) -> Body:
+    """Each with the session among what was not isolated: before the session was seen or after."""
+    return {
+        name: {**score, "not_isolated": Grade.read(score["not_isolated"]).and_session.codes}
+        for name, score in scores.items()
+    }
 
 
 def _record(row: Row) -> Experiment:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from harness.domain.findings import Finding
-from harness.domain.grade import Caller, weakest
+from harness.domain.grade import OPEN, Caller, weakest
 from harness.domain.ids import run_id, run_number
 from harness.domain.records import Run
 from harness.domain.statuses import (
@@ -285,8 +285,11 @@ def _require_move(state: State, body: Body, after: RunStatus) -> None:
     require_run_transition(f"{row['experiment']}/{row['id']}", RunStatus(row["status"]), after)
 
 
-def _record(row: Row) -> Run:
+def _record(row: Row, summary: Body) -> Run:
+    """`summary` is the experiment's: a plain session that was seen lowers all its runs."""
     values = {part.name: row[part.name] for part in fields(Run)}
+    if summary.get("open_session"):
+        values["caller"] = str(OPEN)
     values |= {
         "status": RunStatus(row["status"]),
         "argv": tuple(row["argv"]),
@@ -295,24 +298,32 @@ def _record(row: Row) -> Run:
     return Run(**values)
 
 
+def _found(state: State, experiment: str, run: str) -> Run:
+    row = find_run(state, experiment, run)
+    return _record(row, find_experiment(state, experiment)["summary"])
+
+
+_RUNS = sa.select(runs, experiments.c.summary).join(
+    experiments, experiments.c.id == runs.c.experiment
+)
+
+
 class RunLedger(LedgerPart):
     def run(self, experiment: str, run: str) -> Run:
         """Raises NotFoundError."""
         with self._database.read() as connection:
-            return _record(find_run(SqlState(connection), experiment, run))
+            return _found(SqlState(connection), experiment, run)
 
     def runs(self, experiment: str) -> list[Run]:
-        query = sa.select(runs).where(runs.c.experiment == experiment).order_by(runs.c.number)
-        return [_record(row) for row in self._rows(query)]
+        query = _RUNS.where(runs.c.experiment == experiment).order_by(runs.c.number)
+        return [_record(row, row["summary"]) for row in self._rows(query)]
 
     def open_runs(self) -> list[Run]:
         """Those that are pending or running, by (time of registration, experiment, number)."""
-        query = (
-            sa.select(runs)
-            .where(runs.c.status.in_([RunStatus.PENDING.value, RunStatus.RUNNING.value]))
-            .order_by(runs.c.registered_at, runs.c.experiment, runs.c.number)
-        )
-        return [_record(row) for row in self._rows(query)]
+        query = _RUNS.where(
+            runs.c.status.in_([RunStatus.PENDING.value, RunStatus.RUNNING.value])
+        ).order_by(runs.c.registered_at, runs.c.experiment, runs.c.number)
+        return [_record(row, row["summary"]) for row in self._rows(query)]
 
     def training_seconds(self, plan: str) -> float:
         """Seconds of training by all ended runs under the plan, however they ended."""
@@ -344,7 +355,7 @@ class RunLedger(LedgerPart):
                 RunRegistered(experiment=experiment, run=run, seed=seed, attempt=attempt, **fields)
             )
             _set_running(writer, before, f"{run} was registered")
-            return _record(find_run(writer.state, experiment, run))
+            return _found(writer.state, experiment, run)
 
     def resume_run(
         self,
@@ -371,7 +382,7 @@ class RunLedger(LedgerPart):
                 )
             )
             _set_running(writer, before, f"{run} was resumed")
-            return _record(find_run(writer.state, experiment, run))
+            return _found(writer.state, experiment, run)
 
 
 def _set_running(writer: Transaction, experiment: Row, why: str) -> None:

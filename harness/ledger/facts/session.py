@@ -14,6 +14,7 @@ from harness.ledger.facts.base import (
     LedgerPart,
     Note,
     Row,
+    Rows,
     State,
     existing,
     finite,
@@ -25,7 +26,7 @@ from harness.ledger.facts.base import (
     without,
     word,
 )
-from harness.ledger.facts.experiment import find_experiment
+from harness.ledger.facts.experiment import find_experiment, summarise
 from harness.ledger.schema import JSON, facts, log_columns, metadata, required
 
 _BEGINNINGS = ("plan_approved", "experiment_opened", "run_registered", "session_started")
@@ -118,9 +119,14 @@ class LoopEnded(Note):
 @dataclass(frozen=True, kw_only=True)
 class SessionSeen(Fact):
     """A plain Claude Code session, in no sandbox, worked in the project while the experiment was
-    open. Recorded once each, so that removing the traces later changes nothing."""
+    open. Recorded once each, so that removing the traces later changes nothing.
+
+    It lowers every score of the experiment, also those that were recorded before it was seen: a
+    session may hide for a while, and say of its own scores that they are another's.
+    """
 
     KIND: ClassVar[str] = "session_seen"
+    ROWS: ClassVar[Rows] = Rows.OWN
     experiment: str
     session: str
     trace: str  # command, receipt, transcript
@@ -131,7 +137,8 @@ class SessionSeen(Fact):
 
     @classmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
-        existing(state, fact, "experiments", body["experiment"])
+        experiment = existing(state, fact, "experiments", body["experiment"])
+        summarise(state, experiment, open_session=True)
         # Two writers may both have seen it: the first one stays.
         if state.get("sessions_seen", body["experiment"], body["session"]) is None:
             state.insert("sessions_seen", body | log(fact))
