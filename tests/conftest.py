@@ -18,34 +18,54 @@ ROOT = Path(__file__).parents[1]
 PROOFS = (
     "tests/architecture/test_own_memory.py",
     "tests/cheats/test_bench.py",
+    "tests/cli/test_grade.py",
     "tests/cli/test_interpreter.py",
+    "tests/cli/test_judge_changed.py",
+    "tests/cli/test_judge_in_project.py",
+    "tests/cli/test_own_environment.py",
+    "tests/cli/test_predict_time.py",
+    "tests/cli/test_state_closed.py",
+    "tests/docs/test_examples.py",
     "tests/doctor/test_doctor.py",
     "tests/install/test_install.py",
     "tests/install/test_modes.py",
     "tests/install/test_upgrade.py",
     "tests/interactive/",
     "tests/invariants/",
+    "tests/judge/test_grade_inside.py",
+    "tests/judge/test_handed_files.py",
     "tests/judge/test_inside.py",
     "tests/model_gateway/test_gateway_cli.py",
     "tests/rendering/test_wheel.py",
+    "tests/runs/test_workspace.py",
     "tests/scenarios/",
     "tests/training/test_full_disk.py",
     "tests/training/test_resume_proof.py",
     "tests/workflows/",
 )
-"""Whole sessions of the real CLI, whole installations, training that is killed and resumed: minutes
-each. `make proofs` runs them beside one another; those marked slow in their own file kill at moments
+"""Whole sessions of the real CLI, whole installations, training that is killed and resumed, whole
+journeys in each sandbox: minutes each. `make proofs` runs them beside one another; those marked slow in their own file kill at moments
 that depend on the machine's speed and run alone."""
 IN_CI = (
     "tests/architecture/test_own_memory.py",
+    "tests/cli/test_grade.py",
+    "tests/cli/test_judge_changed.py",
+    "tests/cli/test_judge_in_project.py",
+    "tests/cli/test_own_environment.py",
+    "tests/cli/test_predict_time.py",
+    "tests/cli/test_state_closed.py",
+    "tests/docs/test_examples.py",
     "tests/doctor/test_doctor.py",
     "tests/interactive/test_audit_names.py",
     "tests/interactive/test_guards_hold.py",
     "tests/invariants/test_out_of_reach.py",
+    "tests/judge/test_grade_inside.py",
+    "tests/judge/test_handed_files.py",
     "tests/judge/test_inside.py",
+    "tests/runs/test_workspace.py",
     "tests/scenarios/test_one_loop.py",
 )
-"""The proofs that `.ci/run` runs too: one of each kind."""
+"""The proofs that `.ci/run` runs too: of each kind one, and those of what the grade rests on."""
 SECONDS = {
     path: float(seconds)
     for seconds, path in (
