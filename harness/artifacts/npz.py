@@ -60,7 +60,16 @@ def read_npz(stream: BinaryIO, *, most_bytes: int) -> dict[str, Array]:
     with damaged, zipfile.ZipFile(_Narrow(stream)) as archive:  # type: ignore[call-overload]
         members = archive.infolist()
         _check(members, most_bytes)
-        return {_name(member): _array(archive, member) for member in members}
+        return {_name(member): _of_member(archive, member) for member in members}
+
+
+def read_npy(stream: BinaryIO, *, size: int, most_bytes: int) -> Array:
+    """The one array of an npy file of `size` bytes, of which it may hold `most_bytes`. Raises
+    BadFileError."""
+    if size > most_bytes:
+        raise BadFileError(f"holds {size:,} bytes; at most {most_bytes:,} are read", too_large=size)
+    with hostile("is not an npy file, or a damaged one"):
+        return _array("one array", stream, size)
 
 
 class _Narrow:
@@ -100,19 +109,23 @@ def _check(members: list[zipfile.ZipInfo], most_bytes: int) -> None:
         )
 
 
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+def _of_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    # zipfile gives at most the bytes that the list of members says, which were counted.
+    with archive.open(member) as stream:
+        return _array(f"{_name(member)!a:.60}", stream, member.file_size)
+
+
+def _array(name: str, stream: Any, whole: int) -> Array:
+    """The array of an npy of `whole` bytes, header included."""
     # The header is read by hand: np.load reserves whatever size it declares before it looks at the
     # bytes.
-    name = f"{_name(member)!a:.60}"
-    with archive.open(member) as stream:
-        dtype, shape, fortran, size = _header(name, stream)
-        count = math.prod(shape)
-        if count * dtype.itemsize != member.file_size - size:
-            raise BadFileError(f"holds {name}, which has not the size that its header says")
-        # zipfile gives at most the bytes that the list of members says, which were counted.
-        data = bytearray()
-        while block := stream.read(_BLOCK):
-            data += block
+    dtype, shape, fortran, size = _header(name, stream)
+    count = math.prod(shape)
+    if count * dtype.itemsize != whole - size:
+        raise BadFileError(f"holds {name}, which has not the size that its header says")
+    data = bytearray()
+    while block := stream.read(_BLOCK):
+        data += block
     if len(data) != count * dtype.itemsize:
         raise BadFileError(f"holds {name}, which is cut off")
     if dtype.itemsize == 0:

@@ -50,6 +50,7 @@ DEFENCES: dict[str, str] = {
         "one finite prediction of the right form for each row; what a reader raises is a finding"
     ),
     "prediction repeat": "a part of the rows, asked again under other ids, is answered the same",
+    "weights probe": "with other weights predict gives other answers",
     "seeds": "every seed of the plan has a run, with weights of its own, and no other seed has one",
     "run end": "whether a run completed is told by its exit code, as the supervisor saw it",
     "noise floor": "an improvement lies beyond what seeds and rows alone make",
@@ -89,6 +90,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("checkpoint_unreadable", "file forms"),
     ("checkpoint_changed", "checkpoint record"),
     ("checkpoint_", "checkpoint lineage"),
+    ("weights_unused", "weights probe"),
     ("weights_", "checkpoint lineage"),
     ("code_", "code snapshot"),
     ("path_not_in_workspace", "workspace"),

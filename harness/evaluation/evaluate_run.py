@@ -1,6 +1,7 @@
 """One checkpoint, one split, one value, or the findings that say why there is none.
 
-predict runs twice (all rows, then a tenth of them again), the scorer once, in another process.
+predict runs three times or more (all rows, a tenth of them again, some with other weights), the
+scorer once, in another process.
 Labels are read here and in the scorer's process only. Nothing is recorded here.
 """
 
@@ -32,7 +33,12 @@ from harness.evaluation.split_rows import (
     subset,
 )
 from harness.evaluation.truth import Truth, read_truth
+from harness.evaluation.weights_probe import MOST_ROWS, OtherCheckpoint, WeightsProbe
 from harness.files import canonical_json, make_folder, sha256_bytes
+
+_NOTES = frozenset({"weights_not_probed"})
+"""Findings beside which a value stands."""
+_LEAST_PROBE_S = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +69,8 @@ class EvaluationRequest:
     """The vault's blobs by hash: snapshot and scorer, and the predictions on validation."""
     checkpoint: Path
     checkpoint_hash: str
+    other: OtherCheckpoint | None = None
+    """Another seed's: with it predict answers otherwise."""
     root: Path
     """The project; a checkpoint that resolves to outside it is refused."""
     work: Path
@@ -84,7 +92,7 @@ class EvaluationRequest:
 class EvaluationOutcome:
     metric: str
     value: float | None
-    """None with findings."""
+    """None when a finding is more than a note."""
     n: int
     interval: tuple[float, float] | None
     checkpoint: str
@@ -182,15 +190,19 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
         command = _command(request, copy)
         # Shuffled: a split may be sorted by label, and then the position tells it.
         everything = shuffled(range(rows.n), f"{request.shuffle_seed}/order/1")
-        first = _predicted(request, command, sandbox, rows, truth, everything, "1")
+        call = _Call(request, command, sandbox, rows, truth)
+        first = _predicted(call, everything, "1")
         if first.columns is None:
             return _unscored(first.findings, None, first.seconds)
-        again, findings = _predicted_again(request, command, sandbox, rows, truth, first.columns)
-    seconds = max(first.seconds, again)
+        again, findings = _predicted_again(call, first.columns)
+        seconds = max(first.seconds, again)
+        if not findings:
+            findings = _probe(call, first.columns, seconds).findings()
     digest = _kept(request, canonical_json(first.columns))
-    if findings:
+    if any(finding.code not in _NOTES for finding in findings):
         return _unscored(findings, digest, seconds)
-    return replace(_scored(request, rows, truth, first.columns, digest), predict_seconds=seconds)
+    result = replace(_scored(request, rows, truth, first.columns, digest), predict_seconds=seconds)
+    return replace(result, findings=(*result.findings, *findings))
 
 
 def _unscored(
@@ -231,17 +243,22 @@ def _command(request: EvaluationRequest, checkpoint: Path) -> PredictCommand:
     )
 
 
-def _predicted(
-    request: EvaluationRequest,
-    command: PredictCommand,
-    sandbox: Sandbox,
-    rows: SplitRows,
-    truth: Truth,
-    order: Sequence[int],
-    which: str,
-) -> _Predicted:
+@dataclass(frozen=True)
+class _Call:
+    """All that predict is called with, but for the rows."""
+
+    request: EvaluationRequest
+    command: PredictCommand
+    sandbox: Sandbox
+    rows: SplitRows
+    truth: Truth
+
+
+def _predicted(call: _Call, order: Sequence[int], which: str) -> _Predicted:
     """Predictions of the rows at `order`."""
-    raw = predict(command, sandbox, rows, order, f"{request.shuffle_seed}/ids/{which}")
+    rows, truth = call.rows, call.truth
+    seed = f"{call.request.shuffle_seed}/ids/{which}"
+    raw = predict(call.command, call.sandbox, rows, order, seed)
     ids = dict(zip(order, raw.ids, strict=True))
     indices = sorted(order)
     expected = Expected(
@@ -256,27 +273,55 @@ def _predicted(
     return _Predicted(columns=checked.columns, findings=checked.findings, seconds=raw.seconds)
 
 
-def _predicted_again(
-    request: EvaluationRequest,
-    command: PredictCommand,
-    sandbox: Sandbox,
-    rows: SplitRows,
-    truth: Truth,
-    first: Columns,
-) -> tuple[float, tuple[Finding, ...]]:
+def _predicted_again(call: _Call, first: Columns) -> tuple[float, tuple[Finding, ...]]:
     """Its seconds, and findings when a part of the rows is not predicted as before."""
     # Alone, in another order and under other ids: a predict that reads the other rows, positions or
     # ids, or that draws at random, gives other answers.
-    part = subset(rows.n, f"{request.shuffle_seed}/subset")
-    order = shuffled(part, f"{request.shuffle_seed}/order/2")
-    again = _predicted(request, command, sandbox, rows, truth, order, "2")
-    second, names = again.columns, [rows.names[index] for index in part]
+    part = _part(call)
+    again = _predicted(call, shuffled(part, f"{call.request.shuffle_seed}/order/2"), "2")
+    second, names = again.columns, [call.rows.names[index] for index in part]
     if second is None:
         return again.seconds, again.findings
     before = {column: [values[index] for index in part] for column, values in first.items()}
     apart = differing(before, second, names) if set(before) == set(second) else names
     found = (problems.not_reproducible(apart, len(part)),) if apart else ()
     return again.seconds, found
+
+
+def _part(call: _Call) -> list[int]:
+    return subset(call.rows.n, f"{call.request.shuffle_seed}/subset")
+
+
+def _probe(call: _Call, first: Columns, seconds: float) -> WeightsProbe:
+    request, n = call.request, call.rows.n
+    part = _part(call)
+    among = set(part)
+    others = [row for row in shuffled(range(n), f"{request.shuffle_seed}/wide") if row not in among]
+    # Weights without sense may make a model search for ever.
+    limit = min(request.limits.predict_seconds, _LEAST_PROBE_S + 2 * seconds)
+    limits = replace(request.limits, predict_seconds=limit)
+
+    def answer(checkpoint: Path, digest: str, rows: Sequence[int]) -> Columns | None:
+        command = replace(
+            call.command, checkpoint=checkpoint, checkpoint_hash=digest, limits=limits
+        )
+        order = shuffled(rows, f"{request.shuffle_seed}/order/{digest}")
+        try:
+            return _predicted(replace(call, command=command), order, digest).columns
+        except Unscorable:
+            return None
+
+    return WeightsProbe(
+        checkpoint=call.command.checkpoint,
+        other=request.other,
+        root=request.root,
+        work=request.work,
+        part=part,
+        wide=sorted([*part, *others][:MOST_ROWS]),
+        first=first,
+        names=call.rows.names,
+        answer=answer,
+    )
 
 
 def _scored(

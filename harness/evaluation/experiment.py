@@ -8,7 +8,7 @@ the facts. Killed anywhere, the next call goes on where this one stopped.
 import os
 import secrets
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,12 @@ from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, Split
 from harness.evaluation import problems
 from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest, evaluate_run
+from harness.evaluation.failed_repeats import not_failed
 from harness.evaluation.predict import PredictLimits
 from harness.evaluation.scores import counted_evaluations, counted_runs, summarise
 from harness.evaluation.scoring import scorer_of
 from harness.evaluation.split_rows import table_of
+from harness.evaluation.weights_probe import OtherCheckpoint
 from harness.files import atomic_write, pretty_json
 from harness.ledger.facts import ApprovedPlan, Checkpoint, Evaluation, EvaluationRecorded
 from harness.ledger.project import Project
@@ -85,7 +87,7 @@ def evaluate_experiment(
     approved = plan_of(project, project.ledger.experiment(experiment))
     require_judge(project)
     plan = plan_from(approved.content)
-    due = _due(project, experiment, approved, split)
+    due = not_failed(project, approved, split, _due(project, experiment, approved, split))
     if due:
         # Whatever can be refused is refused before a look is counted.
         require_interpreter(project.settings)
@@ -100,8 +102,10 @@ def evaluate_experiment(
             shuffle_seed=secrets.randbits(63) if shuffle_seed is None else shuffle_seed,
             environment=os.environ if environment is None else environment,
         )
+        finals = _scorable(project, experiment)
         for run, checkpoint in due:
-            _record(job, run, evaluate_run(_request(job, run, checkpoint), sandbox, project.clock))
+            request = _request(job, run, checkpoint, _other(project, finals, checkpoint))
+            _record(job, run, evaluate_run(request, sandbox, project.clock))
     write_scores(project, experiment)
     return counted_evaluations(project, experiment, approved, split)
 
@@ -174,7 +178,23 @@ def _due(
     ]
 
 
-def _request(job: _EvaluationJob, run: Run, checkpoint: Checkpoint) -> EvaluationRequest:
+def _other(
+    project: Project, finals: Sequence[tuple[Run, Checkpoint]], checkpoint: Checkpoint
+) -> OtherCheckpoint | None:
+    """Another seed's weights, where they are not the same."""
+    return next(
+        (
+            OtherCheckpoint(seed=run.seed, path=project.layout.root / other.path, sha256=other.id)
+            for run, other in finals
+            if other.id != checkpoint.id
+        ),
+        None,
+    )
+
+
+def _request(
+    job: _EvaluationJob, run: Run, checkpoint: Checkpoint, other: OtherCheckpoint | None
+) -> EvaluationRequest:
     project, layout = job.project, job.project.layout
     columns = job.approved.splits[job.split.value]
     return EvaluationRequest(
@@ -195,6 +215,7 @@ def _request(job: _EvaluationJob, run: Run, checkpoint: Checkpoint) -> Evaluatio
         objects=layout.objects,
         checkpoint=layout.root / checkpoint.path,
         checkpoint_hash=checkpoint.id,
+        other=other,
         root=layout.root,
         work=layout.state / "work",
         shuffle_seed=job.shuffle_seed,

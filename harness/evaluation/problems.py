@@ -10,6 +10,9 @@ from typing import Any
 from harness.domain.findings import Finding
 from harness.domain.statuses import spoken
 
+STANDING = frozenset({"predictions_not_reproducible", "weights_unused"})
+"""Failed once, failed for good: the same checkpoint and code are not asked again. Who asks until
+predict passes by luck would have a score."""
 SHOWN = 5
 """Examples named in a message; the count says how many there are."""
 _LONGEST = 40
@@ -19,6 +22,11 @@ _START_S = 3.0
 """Python and its libraries are loaded by both, at times from a cold disk."""
 
 _HINT_PREDICT = "Fix the predict command: one row for each row of HARNESS_INPUTS, with its `id`."
+
+_STANDS = (
+    " This stands for this checkpoint and code: `harness evaluate` does not ask again. After the"
+    " change take the same checkpoints with `harness train EXP --from EXP`, or train again."
+)
 
 
 class Unscorable(Exception):
@@ -200,10 +208,36 @@ def code_unavailable(why: str) -> Finding:
 def not_reproducible(rows: Sequence[object], total: int) -> Finding:
     hint = (
         "Make predict a function of the checkpoint and of each row alone: evaluation mode, no"
-        " sampling, nothing that depends on the other rows, their order or their ids."
+        " sampling, nothing that depends on the other rows, their order or their ids." + _STANDS
     )
     return about_rows(
         "predictions_not_reproducible", "differ when predicted again, rows", rows, total, hint
+    )
+
+
+def weights_unused(tried: Sequence[str]) -> Finding:
+    return Finding(
+        "weights_unused",
+        f"predict gives the same answers with other weights ({'; '.join(tried)}): they do not come"
+        " from its checkpoint.",
+        "Let predict load what it answers with from HARNESS_CHECKPOINT." + _STANDS,
+        {"tried": list(tried)},
+    )
+
+
+def weights_not_probed(tried: Sequence[str], opaque: Sequence[str]) -> Finding:
+    """A note."""
+    why = (
+        f"{examples(opaque)} cannot be changed without running code from it"
+        if opaque
+        else "its checkpoint holds no numbers that can be changed"
+    )
+    same = f"; with {'; '.join(tried)} the answers are the same" if tried else ""
+    return Finding(
+        "weights_not_probed",
+        f"Whether predict uses its weights is not known: {why}{same}.",
+        "Save weights as npz, safetensors or with torch.save.",
+        {"tried": list(tried), "opaque": [quoted(name) for name in opaque[:SHOWN]]},
     )
 
 

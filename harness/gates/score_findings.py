@@ -129,6 +129,16 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Predict each row by itself, without sampling.",
         FAIL,
     ),
+    "weights_unused": FindingKind(
+        "predict gives the same answers whatever weights it is given.",
+        "Let predict answer with what it loads from HARNESS_CHECKPOINT, then train again.",
+        FAIL,
+    ),
+    "weights_not_probed": FindingKind(
+        "Whether predict uses its weights could not be tried.",
+        "Save weights as npz, safetensors or with torch.save.",
+        PASS,
+    ),
     "score_not_finite": FindingKind(
         "The score is not finite.", "Look at the size of the predictions.", FAIL
     ),

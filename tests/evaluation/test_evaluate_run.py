@@ -65,7 +65,7 @@ def test_predict_sees_inputs_checkpoint_and_code_and_nothing_else_of_ours(workpl
     seen = json.loads(target.read_text())
     assert seen["header"] == ["id", "x"]
     assert "SECRET_TOKEN" not in seen["environment"]
-    assert seen["checkpoint"] == "weights"
+    assert seen["checkpoint"] == "0.0"
     assert seen["name"] == f"{hash_path(workplace.checkpoint)}.txt"
     assert "predict.py" in seen["files"]
     assert seen["data"] == []
@@ -165,7 +165,8 @@ def test_npz_in_npz_out_with_probabilities(workplace, unsandboxed):
         "import os, numpy as np\n"
         "given = np.load(os.environ['HARNESS_INPUTS'], allow_pickle=False)\n"
         "assert sorted(given.files) == ['id', 'x'] and given['x'].dtype == np.float32\n"
-        "p = np.where(given['x'][:, 0] > 0, 0.8, 0.2)\n"
+        "cut = float(open(os.environ['HARNESS_CHECKPOINT']).read())\n"
+        "p = np.where(given['x'][:, 0] > cut, 0.8, 0.2)\n"
         "np.savez(os.environ['HARNESS_PREDICTIONS'], id=given['id'], p_0=1 - p, p_1=p)\n"
     )
     scorer = FrozenScorer(name="log_loss")
@@ -194,7 +195,8 @@ def test_regression(workplace, unsandboxed, suffix, metric):
         "else list(csv.DictReader(text.splitlines()))\n"
         "with open(os.environ['HARNESS_PREDICTIONS'], 'w') as stream:\n"
         "    csv.writer(stream).writerow(('id', 'prediction'))\n"
-        "    csv.writer(stream).writerows((row['id'], 2 * float(row['x']) + 0.5) for row in rows)\n"
+        "    add = 0.5 + float(open(os.environ['HARNESS_CHECKPOINT']).read())\n"
+        "    csv.writer(stream).writerows((row['id'], 2 * float(row['x']) + add) for row in rows)\n"
     )
     scorer = FrozenScorer(name=metric)
     outcome = workplace.evaluate(
@@ -220,14 +222,13 @@ def test_macro_f1_has_an_interval(workplace, unsandboxed):
 def test_a_checkpoint_folder_is_handed_out_as_a_folder(workplace, unsandboxed):
     folder = workplace.checkpoint.parent / "epoch-3"
     (folder / "shards").mkdir(parents=True)
-    (folder / "shards" / "0.bin").write_bytes(b"abc")
-    check = (
-        "assert open(os.path.join(os.environ['HARNESS_CHECKPOINT'], 'shards', '0.bin')).read() =="
-        " 'abc'\n"
-    )
+    (folder / "shards" / "0.txt").write_text("0.0")
+    where = 'os.environ["HARNESS_CHECKPOINT"]'
+    program = HONEST.replace(where, f'os.path.join({where}, "shards", "0.txt")')
     outcome = workplace.evaluate(
-        PREDICT + check + HONEST, unsandboxed, checkpoint=folder, checkpoint_hash=hash_path(folder)
+        program, unsandboxed, checkpoint=folder, checkpoint_hash=hash_path(folder)
     )
+    assert outcome.findings == ()
     assert outcome.value == pytest.approx(0.9)
 
 

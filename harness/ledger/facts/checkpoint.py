@@ -157,9 +157,12 @@ class CheckpointLedger(LedgerPart):
 
     def first_with_checkpoint(self, content: str) -> Checkpoint | None:
         """The earliest record of these weights, whichever run left them."""
+        return next(iter(self.with_checkpoint(content)), None)
+
+    def with_checkpoint(self, content: str) -> list[Checkpoint]:
+        """Every record of these weights, oldest first."""
         query = sa.select(checkpoints).where(checkpoints.c.checkpoint == content)
-        rows = self._rows(query.order_by(*oldest_first(checkpoints)).limit(1))
-        return _record(rows[0]) if rows else None
+        return [_record(row) for row in self._rows(query.order_by(*oldest_first(checkpoints)))]
 
     def removed_checkpoints(self, experiment: str) -> list[tuple[CheckpointRemoved, str]]:
         """What `harness gc` removed of an experiment, oldest first, each with its time."""
