@@ -147,6 +147,26 @@ def _same_process(known: Mapping[str, Any]) -> psutil.Process | None:
     return None
 
 
+_ADOPTS = {"systemd", "launchd", "init"}
+"""Processes to which one falls whose parent has ended."""
+
+
+def may_come_from(known: Mapping[str, Any], began: float) -> bool:
+    """Whether this process could be what `known`, which began at `began` where it does not say,
+    left behind: on no terminal, as a person's is, and below nothing older, as a job of cron is."""
+    if known and known.get("boot") != boot_id():
+        return False
+    process = psutil.Process()
+    try:
+        above = [process, *process.parents()]
+        while len(above) > 1 and (above[-1].pid <= 1 or above[-1].name() in _ADOPTS):
+            above.pop()
+        eldest = above[-1].create_time()
+    except psutil.Error:
+        eldest = process.create_time()
+    return process.terminal() is None and eldest >= float(known.get("started") or began)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mark:
     """An environment variable that everything started with it inherits.

@@ -6,12 +6,15 @@ process that clears its environment, and take its traces away. So the first comm
 something after the session began records what it sees, and every later score of the experiment
 says `session not isolated`.
 
-Traces are the command's own environment and parents, the receipts of hooks (`harness claude` notes
+The first trace is the session's own start: its SessionStart hook has it recorded in the ledger
+before the session does anything (`session_began`, with the process of the CLI). It lowers what was
+open then, what is opened while that process lives, and what is opened later by a process that may
+come from it: one that is on no terminal and began after it (`process.may_come_from`). Further
+traces are the command's own environment and parents, the receipts of hooks (`harness claude` notes
 its own from outside the sandbox, with the sandbox's name), and transcripts in the folder that
-Claude Code names after the project. Not seen is a session that leaves none of them: started with
-hooks switched off in another folder or under another CLAUDE_CONFIG_DIR, or one that removed both
-receipts and transcript before the next command. A session of `harness claude` that is resumed
-plainly is seen by its receipts only.
+Claude Code names after the project. Not seen is a session that was started with hooks switched off
+and left no transcript, and what one that has ended does through a terminal that it opened itself. A
+session of `harness claude` that is resumed plainly is seen by its hooks only.
 """
 
 import os
@@ -24,14 +27,25 @@ from harness.audit.activity import transcript_home
 from harness.clock import parse_iso
 from harness.domain.grade import CallerKind
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
-from harness.ledger.facts import SessionSeen
+from harness.ledger.facts import SessionBegan, SessionSeen
 from harness.ledger.project import Project
+from harness.process import claude_above, identity, is_same_alive, may_come_from
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """Claude Code sets it for every process that a session starts."""
 COMMAND, RECEIPT, TRANSCRIPT = "command", "receipt", "transcript"
+BEGAN, ALIVE, DETACHED = "began", "alive", "detached"
 UNNAMED = "unnamed"
 _OPEN = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
+
+
+def note_beginning(project: Project, session: str) -> None:
+    """Record that a plain session began, once for each process of it."""
+    cli = next(claude_above(), None)
+    process = {} if cli is None else identity(cli.pid)
+    began = SessionBegan(session=session, process=process)
+    if all(known != began for known, _ in project.ledger.sessions_began()):
+        project.ledger.append(began)
 
 
 def see_sessions(project: Project, environment: Mapping[str, str]) -> None:
@@ -52,6 +66,7 @@ def _seen(
 ) -> Iterator[tuple[str, str]]:
     if project.caller.kind is CallerKind.OPEN:
         yield environment.get(SESSION) or UNNAMED, COMMAND
+    yield from _began(project, since)
     noted: set[str] = set()
     for path in _written_since(project.layout.project("receipts"), since):
         noted.add(path.stem)
@@ -62,6 +77,19 @@ def _seen(
     for path in _written_since(transcript_home(environment) / named, since):
         if path.stem not in noted | known | confined:
             yield path.stem, TRANSCRIPT
+
+
+def _began(project: Project, since: float) -> Iterator[tuple[str, str]]:
+    """Sessions whose start is in the ledger: after `since`, or alive still, or ended and perhaps
+    the origin of this very process."""
+    by_person = project.caller.kind is CallerKind.PERSON
+    for began, at in project.ledger.sessions_began():
+        if parse_iso(at).timestamp() >= since:
+            yield began.session, BEGAN
+        elif is_same_alive(began.process):
+            yield began.session, ALIVE
+        elif by_person and may_come_from(began.process, parse_iso(at).timestamp()):
+            yield began.session, DETACHED
 
 
 def _written_since(folder: Path, since: float) -> Iterator[Path]:

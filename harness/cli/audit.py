@@ -10,6 +10,7 @@ import click
 from harness.audit.activity import transcript_home
 from harness.audit.attribution import NOBODY, Suspect
 from harness.audit.changes import Change, ChangeKind, control_changes
+from harness.audit.open_sessions import note_beginning
 from harness.audit.protected import AuditReport, audit_protected
 from harness.audit.unguarded import Unguarded
 from harness.cli.changing import changing
@@ -45,6 +46,11 @@ _NEXT = (
     help="Accept the control files as they are now. Must be run by a person.",
 )
 @click.option(
+    "--began",
+    metavar="SESSION",
+    help="Record that a plain Claude Code session began here; its SessionStart hook does this.",
+)
+@click.option(
     "--transcripts",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
@@ -52,7 +58,13 @@ _NEXT = (
 )
 @project_option
 @json_option
-def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_json: bool) -> None:
+def command(
+    accepting: bool,
+    began: str | None,
+    transcripts: tuple[Path, ...],
+    project: Path,
+    as_json: bool,
+) -> None:
     """List changed protected files, the sessions that may have changed them, and unguarded calls.
 
     Records how far it read the sessions' receipts; writes nothing else. Exit 1 when anything was
@@ -62,6 +74,11 @@ def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_js
         by = require_person("audit --accept", environment())
         with changing(project, new_config=True, deriving=True) as opened:
             _accept(opened, by, as_json=as_json)
+        return
+    if began is not None:
+        with changing(project) as opened:
+            note_beginning(opened, began)
+        emit({"began": began}, f"recorded the session {began}", as_json=as_json)
         return
     folders = transcripts or (transcript_home(environment()),)
     with reading(project) as opened:

@@ -1,12 +1,16 @@
 """The grade of a score by what users and agents type: who trained, who evaluated, which session was
 there, and what a person lowered."""
 
+import contextlib
 import dataclasses
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +18,9 @@ import pytest
 
 from harness.domain.grade import PERSON
 from harness.domain.statuses import SandboxKind
-from harness.ledger.facts import EvaluationRecorded
+from harness.ledger.facts import EvaluationRecorded, SessionBegan
 from harness.ledger.project import open_project
+from harness.process import identity
 from harness.sandbox.select import available, stronger
 from tests.cli.journey import PLAN, Journey, make_project
 from tests.invariants.scenario import SCENARIO
@@ -111,14 +116,13 @@ def test_an_evaluation_typed_by_an_agent_lowers_a_persons_training(journey: Jour
 
 def test_a_plain_session_stays_in_the_grade_after_its_receipts_are_gone(journey: Journey) -> None:
     hook(journey, "a1b2")
-    assert journey.harness("handoff", "--note", "looking").exit_code == 0
-    (seen,) = facts(journey, "session_seen")
-    assert (seen["session"], seen["trace"]) == ("a1b2", "receipt")
     shutil.rmtree(journey.root / ".harness/receipts")
     # A clean environment, as of a process that left its session.
     trained_and_evaluated(journey)
     assert evidence(journey) == SESSION_LOWERED
-    assert len(facts(journey, "session_seen")) == 1
+    (seen,) = facts(journey, "session_seen")
+    assert (seen["session"], seen["trace"]) == ("a1b2", "command")
+    assert [fact["session"] for fact in facts(journey, "session_began")] == ["a1b2"]
 
 
 def test_a_session_that_is_seen_late_lowers_what_was_scored_before(journey: Journey) -> None:
@@ -127,7 +131,6 @@ def test_a_session_that_is_seen_late_lowers_what_was_scored_before(journey: Jour
     passed = journey.harness("gate", "check", "exp-0001", "--json").document
     assert (passed["score"]["evidence"], evidence(journey)) == ("recomputed", "recomputed")
     hook(journey, "a1b2")
-    assert journey.harness("handoff", "--note", "looking").exit_code == 0
     assert evidence(journey) == SESSION_LOWERED
     shown = journey.harness("experiment", "show", "exp-0001", "--json").document
     assert {run["caller"] for run in shown["runs"]} == {"open"}
@@ -157,6 +160,73 @@ def test_a_session_before_the_experiment_is_none_of_its(tmp_path: Path) -> None:
     assert opened.exit_code == 0
     trained_and_evaluated(journey)
     assert (facts(journey, "session_seen"), evidence(journey)) == ([], "recomputed")
+    assert [fact["session"] for fact in facts(journey, "session_began")] == ["a1b2"]
+
+
+OPENED = [sys.executable, "-P", "-I", "-m", "harness", "experiment", "new", "--hypothesis", "x"]
+
+
+@contextlib.contextmanager
+def plain_session(journey: Journey) -> Iterator[None]:
+    """One that lives, and that the ledger was told of."""
+    cli = subprocess.Popen(["sleep", "100"])
+    try:
+        with open_project(journey.root, journey.environment()) as project:
+            project.ledger.append(SessionBegan(session="f7a8", process=identity(cli.pid)))
+        yield
+    finally:
+        cli.kill()
+        cli.wait()
+
+
+@pytest.fixture
+def approved(tmp_path: Path) -> Journey:
+    """Without an experiment."""
+    made = make_project(tmp_path / "project", tmp_path / "home")
+    for words in (("init",), ("plan", "approve")):
+        assert made.harness(*words).exit_code == 0
+    return made
+
+
+def test_what_is_opened_while_a_plain_session_lives_is_its(approved: Journey) -> None:
+    """Whoever opens it, and whatever traces are left."""
+    with plain_session(approved):
+        assert approved.harness("experiment", "new", "--hypothesis", "x").exit_code == 0
+    (seen,) = facts(approved, "session_seen")
+    assert (seen["session"], seen["trace"]) == ("f7a8", "alive")
+
+
+DETACHED = f"setsid sh -c {shlex.quote(f'sleep 1; {shlex.join(OPENED)}; touch done')} >out 2>&1 &"
+
+
+@pytest.mark.parametrize(
+    ("line", "traces"),
+    [
+        # Below something older than the session, as cron is, or the shell of an open terminal.
+        (f"nohup {shlex.join(OPENED)} >out 2>&1; touch done", []),
+        # Left its parents, in an environment without a mark; there are no other traces.
+        (DETACHED, ["detached"]),
+    ],
+    ids=["a job", "detached"],
+)
+def test_what_may_come_from_a_session_that_ended_is_its(
+    approved: Journey, line: str, traces: list[str]
+) -> None:
+    with plain_session(approved):
+        pass
+    subprocess.run(
+        ["sh", "-c", line],
+        cwd=approved.root,
+        env=approved.environment(),
+        stdin=subprocess.DEVNULL,
+        check=True,
+        timeout=100,
+    )
+    end = time.monotonic() + 100
+    while not (approved.root / "done").exists() and time.monotonic() < end:
+        time.sleep(0.2)
+    assert "exp-0001" in (approved.root / "out").read_text("utf-8")
+    assert [fact["trace"] for fact in facts(approved, "session_seen")] == traces
 
 
 def test_a_session_that_opens_the_experiment_is_seen_at_once(tmp_path: Path) -> None:

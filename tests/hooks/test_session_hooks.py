@@ -58,6 +58,33 @@ def test_the_mode_and_the_briefing_are_all_that_a_sound_session_hears(
     assert (line["event"], line["source"], line["dead"]) == ("SessionStart", source, [])
 
 
+def with_command(project: HookProject, body: str) -> Path:
+    """A `harness` in the snapshot; returns where it writes."""
+    told = project.folder / "told"
+    command = project.folder / "harness"
+    command.write_text(f"#!/bin/sh\n{body.replace('TOLD', str(told))}\n")
+    command.chmod(0o700)
+    state = project.folder / "state_home/harness/project"
+    state.mkdir(parents=True)
+    project.save({**project.snapshot, "command": str(command), "state": str(state)})
+    return told
+
+
+def test_a_plain_session_is_told_to_the_ledger_before_it_hears_anything(sound: HookProject):
+    told = with_command(sound, 'echo "$CLAUDECODE $CLAUDE_CODE_SESSION_ID $*" >>TOLD; sleep 0.2')
+    start(sound)
+    assert told.read_text() == f"1 s-1 audit --began s-1 --project {sound.root}\n"
+    start(sound, "compact")  # the same session
+    start(sound, XDG_STATE_HOME=str(sound.folder / "another"))  # another state: none of its facts
+    assert len(told.read_text().splitlines()) == 1
+
+
+def test_a_harness_that_fails_stops_no_session(sound: HookProject):
+    with_command(sound, "echo noise; echo noise >&2; exit 3")
+    sound.write(BRIEFING, "the briefing\n")
+    assert start(sound) == NOT_ISOLATED + "the briefing\n"
+
+
 def test_without_a_briefing_only_the_mode_is_said(sound: HookProject):
     assert start(sound) == NOT_ISOLATED
 

@@ -13,7 +13,7 @@ from ledger_samples import (
 )
 
 from harness.errors import LedgerDamagedError
-from harness.ledger.facts import KINDS, ControlAccepted, Fact, SessionSeen
+from harness.ledger.facts import KINDS, ControlAccepted, Fact, SessionBegan, SessionSeen
 from harness.ledger.facts.experiment import experiments
 from harness.ledger.facts.run import runs
 from harness.ledger.replay import facts_in_order, replay
@@ -41,6 +41,9 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
         ledger.append(ControlAccepted(sha256="b", files=4, by="ada"))
         assert (ledger.accepted_list(ledger.writer), ledger.accepted_list("another")) == ("b", None)
         ledger.append(SessionSeen(experiment="exp-0001", session="5b0c", trace="receipt"))
+        for name in "ab":
+            ledger.append(SessionBegan(session=name, process={}))
+        assert [began.session for began, _ in ledger.sessions_began()] == ["b", "a"]
         assert ledger.recorded_judge(ledger.writer) is None
         ledger.append(judge_recorded("a"))
         ledger.append(judge_recorded("b"))

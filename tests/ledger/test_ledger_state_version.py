@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from ledger_samples import (
+    IDENTITY,
     evaluated,
     full_ledger,
     judge_recorded,
@@ -22,7 +23,7 @@ from harness.errors import LedgerDamagedError, LedgerError
 from harness.files import sha256_bytes
 from harness.ledger import state_version
 from harness.ledger.chain import StoredFact
-from harness.ledger.facts import KINDS, ControlAccepted, HandOffWritten, SessionSeen
+from harness.ledger.facts import KINDS, ControlAccepted, HandOffWritten, SessionBegan, SessionSeen
 from harness.ledger.replay import replay
 from harness.ledger.schema import metadata
 from harness.ledger.state import read_state
@@ -31,7 +32,7 @@ from harness.ledger.verify import verify
 
 FACTS = Path(__file__).with_name("state_facts.jsonl")
 """Facts as a ledger of STATE_OF's version stored them: the life of `compared_ledger`."""
-STATE_OF = {11: "0d762e8607a74af3316d9ba5dcdb1783644746e2b58cef38bd434c88f681aa31"}
+STATE_OF = {11: "6d9b214f802dd03bd86bcd9bb06a46bbcb5cee8c89fd4a2a180b9e07a2ff34f2"}
 """Version -> hash of what FACTS add up to."""
 NEXT = STATE_VERSION + 1
 
@@ -226,6 +227,7 @@ def compared_ledger(folder):
     ledger.append(ControlAccepted(sha256="0" * 64, files=3, by="human:ada"))
     ledger.append(SessionSeen(experiment="exp-0003", session="5b0c", trace="receipt"))
     ledger.append(judge_recorded("0"))
+    ledger.append(SessionBegan(session="5b0c", process=IDENTITY))
     return ledger
 
 

@@ -4,14 +4,15 @@ trace."""
 from __future__ import annotations
 
 import os
+import time
 
 from harness.guard.policy.decide import role_of
 
 from .control_digests import control_digests
 from .hook_scene import HookAnswer
-from .judge_socket import CLIENT, SANDBOX
+from .judge_socket import CLIENT, SANDBOX, is_inside
 from .self_check import dead_guards
-from .session_receipts import note, said
+from .session_receipts import note, said, session_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ START, END, COMPACT = "SessionStart", "SessionEnd", "PreCompact"
 LONGEST = 8000
 """Characters that the model gets in all."""
 BRIEFING = os.path.join(".harness", "memory", "BRIEFING.md")
+_PATIENCE, _STEP = 300, 0.02
+"""Of the ten seconds that this hook has; the record is made also when it takes longer."""
 CUT = "\n[shortened; the whole briefing is {path}]\n"
 
 
@@ -44,6 +47,8 @@ def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
         dead=dead,
     )
     _offer_command(home, scene)
+    if call.get("source") != "compact":  # the same session, told of already
+        _tell_the_ledger(call, home, scene)
     warning = "".join(f"harness: {line}\n" for line in dead)[: LONGEST // 2]
     said = f"{warning}harness: {_mode(scene)}\n"
     return HookAnswer(output=said + _briefing(home, LONGEST - len(said)))
@@ -61,6 +66,26 @@ def _mode(scene: HookScene) -> str:
         "this session is not isolated from the judge, so scores say `recomputed, session not"
         " isolated`. A person gets the better mode by starting Claude with `harness claude`."
     )
+
+
+def _tell_the_ledger(call: dict[str, Any], home: HookedProject, scene: HookScene) -> None:
+    """Have a plain session recorded before it does anything: receipts and transcripts it could take
+    away, a fact of the chain it cannot. Where this fails, those are what is left."""
+    command, state = home.snapshot.get("command"), home.snapshot.get("state")
+    if is_inside() or not isinstance(command, str) or not os.access(command, os.X_OK):
+        return
+    base = scene.environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    if os.path.dirname(str(state)) != os.path.join(os.path.realpath(base), "harness"):
+        return  # another state directory than the project's own: a probe of `harness doctor`
+    session = session_of(call)
+    words = [command, "audit", "--began", session, "--project", home.source]
+    silent = [(os.POSIX_SPAWN_OPEN, end, os.devnull, os.O_RDWR, 0) for end in range(3)]
+    named = {**scene.environment, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session}
+    child = os.posix_spawn(command, words, named, file_actions=silent)
+    for _ in range(_PATIENCE):
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return
+        time.sleep(_STEP)
 
 
 def session_ended(call: dict[str, Any], scene: HookScene) -> HookAnswer:

@@ -66,6 +66,7 @@ from harness.ledger.facts.run import (
 from harness.ledger.facts.session import (
     LoopEnded,
     Session,
+    SessionBegan,
     SessionEnded,
     SessionSeen,
     SessionStarted,
@@ -113,6 +114,7 @@ __all__ = [
     "RunStarted",
     "Serving",
     "Session",
+    "SessionBegan",
     "SessionEnded",
     "SessionSeen",
     "SessionStarted",

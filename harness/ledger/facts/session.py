@@ -33,6 +33,9 @@ _BEGINNINGS = ("plan_approved", "experiment_opened", "run_registered", "session_
 """Kinds of facts after which a loop that had ended is no longer at its end."""
 
 
+_MOST_BEGAN = 200
+
+
 @dataclass(frozen=True, kw_only=True)
 class SessionStarted(Fact):
     KIND: ClassVar[str] = "session_started"
@@ -144,6 +147,17 @@ class SessionSeen(Fact):
             state.insert("sessions_seen", body | log(fact))
 
 
+@dataclass(frozen=True, kw_only=True)
+class SessionBegan(Note):
+    """A plain Claude Code session began in the project, in no sandbox: told by its SessionStart
+    hook before it did anything. In the chain of facts it cannot be taken away unseen, as receipts
+    and transcripts can."""
+
+    KIND: ClassVar[str] = "session_began"
+    session: str
+    process: dict[str, Any]  # the CLI's pid, boot, started; empty when it was not found
+
+
 sessions_seen = sa.Table(
     "sessions_seen",
     metadata,
@@ -194,6 +208,12 @@ class SessionLedger(LedgerPart):
         query = sa.select(sessions_seen.c.session).where(sessions_seen.c.experiment == experiment)
         return {str(row["session"]) for row in self._rows(query)}
 
+    def sessions_began(self) -> list[tuple[SessionBegan, str]]:
+        """The plain sessions that hooks told of, newest first, each with its time; at most 200."""
+        query = sa.select(notes).where(notes.c.kind == SessionBegan.KIND)
+        rows = self._rows(query.order_by(*newest_first(notes)).limit(_MOST_BEGAN))
+        return [(SessionBegan(**row["record"]), row["at"]) for row in rows]
+
     def loop_end(self) -> LoopEnded | None:
         """How the loop ended, or None when it never did or something was begun after that."""
         ends = sa.select(notes).where(notes.c.kind == LoopEnded.KIND)
@@ -219,4 +239,10 @@ class SessionLedger(LedgerPart):
         return at
 
 
-FACTS: tuple[type[Fact], ...] = (SessionStarted, SessionEnded, LoopEnded, SessionSeen)
+FACTS: tuple[type[Fact], ...] = (
+    SessionStarted,
+    SessionEnded,
+    LoopEnded,
+    SessionSeen,
+    SessionBegan,
+)
