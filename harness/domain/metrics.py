@@ -32,10 +32,10 @@ class PerRow(StrEnum):
     RIGHT_OR_WRONG = "right or wrong"
     """0 or 1; their mean is the score. Pairs are compared by McNemar's exact test."""
     VALUE = "value"
-    """A number; their mean is the score. Pairs are compared by the paired bootstrap."""
+    """A number; their mean is the score. Pairs are compared by the signs of the differences."""
     INFLUENCE = "influence"
     """The score is no mean, but `influences(labels, predictions)` has it as its mean to first
-    order (the infinitesimal jackknife). Pairs are compared by the paired bootstrap."""
+    order (the infinitesimal jackknife). Pairs are compared by the signs of the differences."""
     NONE = "none"
     """Nothing: two experiments are compared by their seeds alone."""
 
@@ -43,9 +43,10 @@ class PerRow(StrEnum):
 class IntervalMethod(StrEnum):
     """Where the 95% interval over rows comes from."""
 
-    ROWS = "bootstrap of the rows' contributions"
-    MACRO_F1 = "bootstrap of the counts of (label, prediction) pairs"
-    """Only for macro F1, which depends on nothing else: thousands of resamples at once."""
+    PROPORTION = "Wilson's score interval"
+    """Of a score in [0, 1] that counts what is right; it has a width at 0 and 1 too."""
+    MEAN = "Student's t, corrected for skewness"
+    """Of a mean of losses, which have long tails."""
     RESAMPLED = "the score of resampled rows"
     """Each resample costs one call of `score`."""
     NONE = "none"
@@ -82,7 +83,7 @@ METRICS: dict[str, Metric] = {
             range=(0, 1),
             needs=Needs.CLASS,
             per_row=PerRow.RIGHT_OR_WRONG,
-            interval=IntervalMethod.ROWS,
+            interval=IntervalMethod.PROPORTION,
             trivial=Trivial.MAJORITY,
         ),
         Metric(
@@ -91,7 +92,7 @@ METRICS: dict[str, Metric] = {
             range=(0, 1),
             needs=Needs.CLASS,
             per_row=PerRow.INFLUENCE,
-            interval=IntervalMethod.MACRO_F1,
+            interval=IntervalMethod.PROPORTION,
             trivial=Trivial.MAJORITY,
         ),
         Metric(
@@ -100,7 +101,7 @@ METRICS: dict[str, Metric] = {
             range=(0, math.inf),
             needs=Needs.NUMBER,
             per_row=PerRow.VALUE,
-            interval=IntervalMethod.ROWS,
+            interval=IntervalMethod.MEAN,
             trivial=Trivial.MEAN,
         ),
         Metric(
@@ -109,7 +110,7 @@ METRICS: dict[str, Metric] = {
             range=(0, math.inf),
             needs=Needs.NUMBER,
             per_row=PerRow.VALUE,
-            interval=IntervalMethod.ROWS,
+            interval=IntervalMethod.MEAN,
             trivial=Trivial.MEDIAN,
         ),
         Metric(
@@ -118,7 +119,7 @@ METRICS: dict[str, Metric] = {
             range=(0, math.inf),
             needs=Needs.PROBABILITIES,
             per_row=PerRow.VALUE,
-            interval=IntervalMethod.ROWS,
+            interval=IntervalMethod.MEAN,
             trivial=Trivial.FREQUENCIES,
         ),
     )

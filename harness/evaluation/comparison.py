@@ -4,9 +4,12 @@ Better needs both: a difference beyond the seeds' noise floor, and, where rows a
 significant paired test over rows. The larger of the two p-values tests both at once (Berger,
 "Multiparameter hypothesis testing and acceptance sampling", 1982: the intersection-union test).
 
-The more is compared with one reference, the likelier one try is lucky. Holm's step-down procedure
-("A simple sequentially rejective multiple test procedure", 1979) corrects for the tries so far: the
-chance of any false alarm among them is at most the level, whatever their dependence.
+The more is compared with one reference, the likelier one try is lucky. The level is spent in the
+order of the tries (alpha spending; Foster and Stine, "Alpha-investing", 2008): the p of the k-th is
+multiplied by k ** SPENDING. All the shares 1 / k ** SPENDING together are less than 2, so that with
+one-sided errors of LEVEL / 2 the chance that a plan ever keeps what is no better is at most LEVEL,
+however many tries it has and whatever their dependence. Holm's step-down procedure ("A simple
+sequentially rejective multiple test procedure", 1979) tells which earlier ones stand out among all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +18,22 @@ from typing import Any
 
 from harness.domain.records import LEAST_SEEDS, Experiment, Objective
 from harness.domain.statuses import Direction, Split
-from harness.evaluation.noise_floor import SeedComparison, compare, compare_to_baseline
+from harness.evaluation.noise_floor import (
+    Pairing,
+    SeedComparison,
+    compare,
+    compare_to_baseline,
+)
 from harness.evaluation.outcome import LEVEL, TRIVIAL, FloorOf, Inconclusive, Worth
 from harness.evaluation.paired import Paired, paired
 from harness.evaluation.scores import counted_evaluations, row_noise, summarise
 from harness.evaluation.tries import earlier_tries, has_scored_parent, left_behind, reference_of
-from harness.ledger.facts import ApprovedPlan
+from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of
+
+SPENDING = 1.73
+"""zeta(1.73) = 1.997."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +103,10 @@ def combine(
     """`earlier`: oldest first."""
     p = joint_p(seeds, rows, objective)
     corrected = [] if p is None else holm([*(try_.p for try_ in earlier), p])
+    own = None if p is None else min(1.0, p * (len(earlier) + 1) ** SPENDING)
     better = seeds.better
-    if better and p is not None:
-        better = p <= LEVEL and corrected[-1] <= LEVEL
+    if better and own is not None:
+        better = own <= LEVEL
     now = dict(zip([try_.experiment for try_ in earlier], corrected, strict=False))
     no_longer = {
         try_.experiment: now[try_.experiment]
@@ -110,7 +122,7 @@ def combine(
         inconclusive=seeds.inconclusive,
         better=better,
         p=p,
-        p_corrected=corrected[-1] if corrected else None,
+        p_corrected=own,
         comparisons=len(earlier) + 1,
         no_longer=no_longer,
         paired=rows,
@@ -188,9 +200,24 @@ def _compare(
     rows = paired(project, approved, mine, theirs)
     noise = row_noise(own, other) if rows is None else rows.half_width
     by_seeds = compare(
-        own.values, other.values, objective, row_noise=noise, paired=rows is not None
+        own.values,
+        other.values,
+        objective,
+        row_noise=noise,
+        paired=rows is not None,
+        pairing=pairing_of(mine, theirs),
     )
     return by_seeds, rows, [own.n_seeds, other.n_seeds]
+
+
+def pairing_of(own: Sequence[Evaluation], other: Sequence[Evaluation]) -> Pairing:
+    """What the scores of two experiments have in common, seed by seed."""
+    mine, theirs = (
+        {one.seed: one.checkpoint for one in some if one.value is not None} for some in (own, other)
+    )
+    if mine.keys() != theirs.keys():
+        return Pairing.NONE
+    return Pairing.WEIGHTS if mine == theirs else Pairing.SEEDS
 
 
 def _earlier(
@@ -212,8 +239,7 @@ def _earlier(
 
 def _without_effect(project: Project, approved: ApprovedPlan, experiment: str) -> list[Earlier]:
     """Code and commands that the experiment left behind."""
-    # p = 1, whatever they found: Holm multiplies the others by the number of comparisons, and a
-    # p of their own would not correct these more.
+    # p = 1, whatever they found: a p of their own would not correct the others more.
     return [
         Earlier(experiment=f"{experiment}/{run}", p=1.0, better=False)
         for run in left_behind(project, approved, experiment)

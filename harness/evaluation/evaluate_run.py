@@ -19,6 +19,7 @@ from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind, Split
 from harness.evaluation import intervals, problems
 from harness.evaluation.check_predictions import Expected, check, differing
+from harness.evaluation.paired import metric_interval
 from harness.evaluation.predict import PredictCommand, PredictLimits, copy_checkpoint, predict
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import Columns
@@ -55,6 +56,8 @@ class EvaluationRequest:
     label: str
     id_column: str | None
     """The source's name of a row, for findings; never handed out."""
+    group: str | None = None
+    """The column of what rows have in common."""
     metric: str
     """A built-in scorer's name, or the plan's word for a script's score."""
     scorer: FrozenScorer
@@ -140,6 +143,7 @@ def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> 
             inputs=request.inputs,
             label=request.label,
             id_column=request.id_column,
+            group=request.group,
         )
         result = _evaluate(request, sandbox, rows)
     except Unscorable as error:
@@ -337,6 +341,7 @@ def _scored(
         predictions=predictions,
         baseline=truth.baseline if same_form else None,
         seed=seed,
+        groups=rows.groups,
     )
     try:
         scored = score(
@@ -359,14 +364,8 @@ def _scored(
 
 
 def _interval(scored: Scored, job: ScoreJob, scorer: FrozenScorer) -> tuple[float, float] | None:
-    """The 95% interval over rows, by the method that the table of metrics names; None for a metric
-    that has none, and for a script whose resamples took too long."""
+    """The 95% interval over rows or groups, by the method that the table of metrics names; None for
+    a metric that has none, and for a script whose resamples took too long or all score the same."""
     if scorer.entry is not None or METRICS[scorer.name].interval is IntervalMethod.RESAMPLED:
         return None if scored.resampled is None else intervals.percentile_interval(scored.resampled)
-    method = METRICS[scorer.name].interval
-    if method is IntervalMethod.ROWS and scored.rows is not None:
-        return intervals.bootstrap_mean(scored.rows, seed=job.seed)
-    if method is IntervalMethod.MACRO_F1:
-        guesses = job.predictions["prediction"]
-        return intervals.bootstrap_macro_f1(job.labels, guesses, seed=job.seed)
-    return None
+    return metric_interval(scorer.name, job.labels, job.predictions, job.groups)

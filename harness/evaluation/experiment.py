@@ -206,6 +206,7 @@ def _request(
         inputs=tuple(columns["inputs"]),
         label=columns["label"],
         id_column=columns["id"],
+        group=columns.get("group"),
         metric=job.plan.oracle.metric,
         scorer=scorer_of(job.approved),
         predict=tuple(shlex.split(job.plan.oracle.predict)),

@@ -1,132 +1,152 @@
-"""95% percentile bootstrap over rows.
+"""The 95% interval of a score over rows, or over whole groups of rows.
 
-A resample of n rows draws each with equal chance. Where a score depends only on how often each
-distinct row is drawn, the counts are drawn from the multinomial distribution: the same law, for a
-fraction of the work.
+- A proportion (accuracy) and what is built like one (macro F1): Wilson's score interval ("Probable
+  inference", 1927). It has a width at 0 and at 1 too.
+- A mean of unbounded losses: Student's t after Hall's correction for skewness ("On the removal of
+  skewness by transformation", 1992). Losses have long tails, which the percentile bootstrap misses.
+- A script's score: the percentiles of its scores of resampled rows.
+
+A unit is what is independent of the rest: a row, or a group with all its rows. What the units
+contribute adds up to the error of the mean by the linearized ratio estimator (Cochran, "Sampling
+techniques", 1977, ch. 6): groups may have different sizes.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+
+# Only `scipy`: scipy.special is loaded at its first use, else every command would wait for it.
+import scipy
 from numpy.typing import NDArray
 
-RESAMPLES = 1000
 LEVEL = 0.95
-CHUNK = 4_000_000
-"""Most numbers held at once: 32 MB of float64."""
-_CHEAP = 8
-"""From so many rows a distinct value on, counts are drawn: one costs about as much as 8 rows."""
+NORMAL = 1.959963984540054
+"""The 97.5% quantile."""
+_MOST_SKEW = 10.0
+"""Of the units, beyond which the correction is held: it is estimated from few of them."""
 
 Interval = tuple[float, float]
+Rows = NDArray[np.float64]
+Groups = NDArray[np.int64]
 
 
-def bootstrap_mean(
-    contributions: Sequence[float] | NDArray[np.float64], *, seed: int, resamples: int = RESAMPLES
+def unit_sums(rows: Rows, groups: Groups | None) -> Rows:
+    """What each unit adds to the sum of the rows, shape (units,)."""
+    if groups is None:
+        return rows
+    sums: Rows = np.bincount(groups, weights=rows)[np.unique(groups)].astype(np.float64)
+    return sums
+
+
+def mean_error(rows: Rows, groups: Groups | None = None) -> float:
+    """The standard error of the mean of rows, shape (n,); 0 for one unit, of which nothing can be
+    known."""
+    apart = unit_sums(rows - rows.mean(), groups)
+    units = len(apart)
+    if units < 2:
+        return 0.0
+    return math.sqrt(units / (units - 1) * float(apart @ apart)) / len(rows)
+
+
+def mean_interval(
+    contributions: Sequence[float] | Rows, groups: Groups | None = None
+) -> Interval | None:
+    """Of the mean of `contributions`, shape (n,), n >= 1, finite. None for a single unit: one
+    observation has no spread."""
+    rows = _checked(contributions)
+    apart = unit_sums(rows - rows.mean(), groups)
+    units, mean, error = len(apart), float(rows.mean()), mean_error(rows, groups)
+    if units < 2:
+        return None
+    quantile = float(scipy.special.stdtrit(units - 1, 0.5 + LEVEL / 2))
+    spread = math.sqrt(float(apart @ apart) / (units - 1))
+    skew = 0.0 if spread == 0 else float(np.mean((apart / spread) ** 3))
+    skew = min(max(skew, -_MOST_SKEW), _MOST_SKEW)
+    low, high = (mean - error * _less_skewed(at, skew, units) for at in (quantile, -quantile))
+    return low, high
+
+
+def _less_skewed(quantile: float, skew: float, units: int) -> float:
+    """The quantile of a t statistic whose units are skewed: the inverse of Hall's cubic
+    g(t) = t + a t^2 / 3 + a^2 t^3 / 27 + a / 6, with a = skew / sqrt(units)."""
+    a = skew / math.sqrt(units)
+    if abs(a) < 1e-9:
+        return quantile
+    return 3 / a * float(np.cbrt(1 + a * (quantile - a / 6)) - 1)
+
+
+def proportion_interval(
+    contributions: Sequence[float] | Rows,
+    right: Sequence[bool] | NDArray[np.bool_],
+    groups: Groups | None = None,
+    *,
+    classes: Sequence[int] | NDArray[np.int64] | None = None,
 ) -> Interval:
-    """Interval of the mean of `contributions`, shape (n,), n >= 1, finite."""
-    return percentile_interval(resampled_means(contributions, seed=seed, resamples=resamples))
+    """Of a score in [0, 1] that is the mean of `contributions`, shape (n,), n >= 1; `right` says
+    which rows are right. `classes`: each row's, where the score is a mean over classes.
+
+    Wilson's interval of as many independent rows as the score is worth: the spread of a proportion
+    over the square of the score's own error (Korn and Graubard 1998), at most n.
+    """
+    rows, ok = _checked(contributions), np.asarray(right, dtype=bool)
+    value = min(max(float(rows.mean()), 0.0), 1.0)
+    n = len(rows)
+    if groups is None and classes is None:
+        return wilson(value, n)
+    where = np.arange(n) if groups is None else groups
+    # What is independent even in a score without any spread: the units; over classes as many as if
+    # each had no more of them than the rarest.
+    units = _distinct(where)
+    rarest, names = (units, 1) if classes is None else _rarest(np.asarray(classes), where)
+    floor = min(rarest * names, n)
+    # The error is known from as many units as hold a row of the rarer kind: where two groups are
+    # ever wrong it may be anything.
+    known = min(_distinct(where[ok]), _distinct(where[~ok]), rarest, units - 1)
+    error, binomial = mean_error(rows, groups), value * (1 - value)
+    if error == 0 or binomial == 0 or known < 1:
+        return wilson(value, floor)
+    narrower = NORMAL / float(scipy.special.stdtrit(known, 0.5 + LEVEL / 2))
+    return wilson(value, min(max(binomial * (narrower / error) ** 2, floor), n))
 
 
-def resampled_means(
-    contributions: Sequence[float] | NDArray[np.float64], *, seed: int, resamples: int
-) -> NDArray[np.float64]:
-    """The means of `resamples` bootstrap samples, shape (resamples,)."""
+def _rarest(classes: NDArray[np.int64], where: NDArray[np.int64]) -> tuple[int, int]:
+    """(the units of the class that is in the fewest, how many classes there are)."""
+    pairs = np.unique(np.stack([classes, where]), axis=1)
+    counts = np.unique(pairs[0], return_counts=True)[1]
+    return int(counts.min()), len(counts)
+
+
+def _distinct(values: NDArray[np.int64]) -> int:
+    return len(np.unique(values))
+
+
+def wilson(share: float, n: float) -> Interval:
+    """Of a share among n > 0 independent rows; n may be an effective number."""
+    z2 = NORMAL**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = NORMAL / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    low = 0.0 if share == 0 else max(0.0, middle - half)
+    return low, 1.0 if share == 1 else min(1.0, middle + half)
+
+
+def percentile_interval(scores: Sequence[float] | Rows) -> Interval | None:
+    """The central 95% of resampled scores; None when they are all the same, which tells nothing of
+    rows that were not seen."""
+    values, tail = np.asarray(scores, dtype=np.float64), (1 - LEVEL) / 2
+    low, high = (float(end) for end in np.quantile(values, [tail, 1 - tail]))
+    return (low, high) if values.min() < values.max() else None
+
+
+def standard_error(interval: Interval) -> float:
+    """Of the score whose 95% interval this is, as if it were normal."""
+    return (interval[1] - interval[0]) / (2 * NORMAL)
+
+
+def _checked(contributions: Sequence[float] | Rows) -> Rows:
     rows = np.asarray(contributions, dtype=np.float64)
     if rows.ndim != 1 or rows.size == 0:
         raise ValueError(
-            f"a bootstrap needs one contribution a row, at least one; got shape {rows.shape}"
+            f"an interval needs one contribution a row, at least one; got shape {rows.shape}"
         )
-    generator = np.random.default_rng(seed)
-    values, counts = np.unique(rows, return_counts=True)
-    if values.size * _CHEAP <= rows.size:
-        return _means_by_counts(values, counts, generator, resamples)
-    return _means_by_rows(rows, generator, resamples)
-
-
-def bootstrap_macro_f1(labels: Sequence[str], predictions: Sequence[str], *, seed: int) -> Interval:
-    """Interval of macro F1 over the classes that occur in each resample's labels; n >= 1 rows."""
-    # A resample's F1 depends only on how often each (label, prediction) pair is in it.
-    if not labels or len(labels) != len(predictions):
-        raise ValueError(
-            f"bootstrap_macro_f1 needs equally many, got {len(labels)} and {len(predictions)}"
-        )
-    _, encoded = np.unique(
-        np.asarray([*labels, *predictions], dtype=object).astype(str), return_inverse=True
-    )
-    size = int(encoded.max()) + 1
-    n = len(labels)
-    pairs, counts = np.unique(encoded[:n].astype(np.int64) * size + encoded[n:], return_counts=True)
-    generator = np.random.default_rng(seed)
-    step = max(1, CHUNK // max(pairs.size, size))
-    scores = [
-        _macro_f1(
-            generator.multinomial(n, counts / n, size=min(step, RESAMPLES - start)), pairs, size
-        )
-        for start in range(0, RESAMPLES, step)
-    ]
-    return percentile_interval(np.concatenate(scores))
-
-
-def percentile_interval(scores: Sequence[float] | NDArray[np.float64]) -> Interval:
-    """The central 95% of resampled scores."""
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(np.asarray(scores, dtype=np.float64), [tail, 1 - tail])
-    return float(low), float(high)
-
-
-def _means_by_counts(
-    values: NDArray[np.float64],
-    counts: NDArray[np.int64],
-    generator: np.random.Generator,
-    resamples: int,
-) -> NDArray[np.float64]:
-    n = int(counts.sum())
-    step = max(1, CHUNK // values.size)
-    parts = [
-        generator.multinomial(n, counts / n, size=min(step, resamples - start)) @ values / n
-        for start in range(0, resamples, step)
-    ]
-    return np.concatenate(parts)
-
-
-def _means_by_rows(
-    rows: NDArray[np.float64], generator: np.random.Generator, resamples: int
-) -> NDArray[np.float64]:
-    step = max(1, CHUNK // rows.size)
-    parts = [
-        rows[
-            generator.integers(
-                0, rows.size, size=(min(step, resamples - start), rows.size), dtype=np.int32
-            )
-        ].mean(1)
-        for start in range(0, resamples, step)
-    ]
-    return np.concatenate(parts)
-
-
-def _macro_f1(
-    counts: NDArray[np.int64], pairs: NDArray[np.int64], size: int
-) -> NDArray[np.float64]:
-    """Macro F1 of each row of `counts`, (resamples, pairs); `pairs` are label * size + prediction,
-    sorted."""
-    label, guess = np.divmod(pairs, size)
-    support = _summed(counts, label, size)
-    predicted = _summed(counts, guess, size)
-    right = label == guess
-    hits = _summed(counts[:, right], label[right], size)
-    present = support > 0
-    # A class that a resample lacks is left out of its mean, as in the score itself: an F1 of 0 for
-    # it would pull the interval down.
-    f1 = np.where(present, 2 * hits / np.maximum(support + predicted, 1), 0.0)
-    scores: NDArray[np.float64] = f1.sum(1) / present.sum(1)
-    return scores
-
-
-def _summed(counts: NDArray[np.int64], key: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Columns of `counts` with the same key added up: (resamples, size)."""
-    total = np.zeros((counts.shape[0], size), dtype=np.int64)
-    if key.size:
-        order = np.argsort(key, kind="stable")
-        names, starts = np.unique(key[order], return_index=True)
-        total[:, names] = np.add.reduceat(counts[:, order], starts, axis=1)
-    return total
+    return rows

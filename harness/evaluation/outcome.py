@@ -35,8 +35,10 @@ class FloorOf(StrEnum):
     """Whose noise the floor of a comparison is."""
 
     SEEDS = "seeds"
+    PAIRS = "pairs"
+    """Of the differences, seed by seed."""
     ROWS_ALONE = "rows_alone"
-    """All seeds score the same, so their spread says nothing."""
+    """All seeds score the same, or differ by the same, so their spread says nothing."""
     ROWS = "rows"
     """The rows' noise is larger than the seeds'."""
 
@@ -64,11 +66,11 @@ def explain(comparison: Mapping[str, Any]) -> str:
         if comparison["by_seeds"] == Worth.BETTER and p > LEVEL:
             sentences.append("Not significant in the paired row-level test.")
         elif comparison["by_seeds"] == Worth.BETTER and corrected > LEVEL:
-            sentences.append(f"Not significant after Holm correction for {count} comparisons.")
+            sentences.append(f"Not significant after correction for {count} comparisons.")
         sentences.append(_correction(p, corrected, count))
     for experiment, now in comparison["no_longer"].items():
         sentences.append(
-            f"{experiment} is no longer significant after Holm correction for {count} comparisons"
+            f"{experiment} is no longer significant after correction for {count} comparisons"
             f" (p = {now:.2g})."
         )
     return " ".join(sentences)
@@ -90,6 +92,7 @@ def _by_seeds(comparison: Mapping[str, Any]) -> str:
         )
     source = {
         FloorOf.SEEDS: "",
+        FloorOf.PAIRS: " of the seeds in pairs",
         FloorOf.ROWS_ALONE: " of the rows (all seeds score the same)",
         FloorOf.ROWS: " of the rows (larger than the seeds')",
     }[FloorOf(comparison["floor_of"])]
@@ -106,9 +109,11 @@ def _by_seeds(comparison: Mapping[str, Any]) -> str:
 
 def _by_rows(paired: Mapping[str, Any]) -> str:
     ahead, behind = paired["candidate_ahead"], paired["reference_ahead"]
+    groups = paired.get("groups")
+    among = "" if groups is None else f" in {groups} groups"
     return (
-        f"On the same rows ({paired['test']}): {ahead} of {paired['n']} rows higher and {behind}"
-        f" lower, p = {paired['p']:.2g}."
+        f"On the same rows ({paired['test']}): {ahead} of {paired['n']} rows{among} higher and"
+        f" {behind} lower, p = {paired['p']:.2g}."
     )
 
 
@@ -116,6 +121,6 @@ def _correction(p: float, corrected: float, count: int) -> str:
     if count == 1:
         return f"p = {p:.2g}; first comparison with this reference."
     return (
-        f"p = {p:.2g}; {corrected:.2g} after Holm correction for {count} comparisons with this"
+        f"p = {p:.2g}; {corrected:.2g} after correction for {count} comparisons with this"
         " reference."
     )

@@ -1,13 +1,14 @@
 """Is one experiment better than another on the same rows by more than the luck of the rows?
 
-A row's contribution is the mean over an experiment's seeds.
+A row's contribution is the mean over an experiment's seeds. Where both are equally good, either
+could have had either's answers: the sign of each difference is a toss.
 
 - Right or wrong (accuracy): McNemar's exact test ("Note on the sampling error of the difference
   between correlated proportions", 1947; exact form as in Dietterich, "Approximate statistical
   tests", 1998). Of the rows on which they differ half would fall to each by luck.
-- Else: the paired bootstrap of the mean difference (Efron and Tibshirani, "An introduction to the
-  bootstrap", 1993, ch. 16): p is the share of resampled means, shifted to 0, that lie at least as
-  far out. Above BOOTSTRAP_ROWS rows the normal limit of the same statistic.
+- Else, and always where rows belong to groups: the same for differences of any size (Fisher, "The
+  design of experiments", 1935, section 21). p is the share of all signs that give a sum at least as
+  far from 0. The rows of a group keep one sign together, whatever they have in common.
 """
 
 import math
@@ -24,23 +25,42 @@ import scipy
 from numpy.typing import NDArray
 
 from harness.artifacts.objects import ObjectDamagedError, load_object
-from harness.domain.metrics import METRICS, PerRow
+from harness.domain.metrics import METRICS, IntervalMethod, PerRow
 from harness.domain.statuses import Split
 from harness.evaluation import metrics
-from harness.evaluation.intervals import percentile_interval, resampled_means
+from harness.evaluation.intervals import (
+    Groups,
+    Interval,
+    mean_error,
+    mean_interval,
+    proportion_interval,
+    unit_sums,
+)
 from harness.evaluation.outcome import LEVEL
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import Columns
 from harness.evaluation.scoring import FrozenScorer, scorer_of
-from harness.evaluation.split_rows import TableFile, read_verified, require, table_of
+from harness.evaluation.split_rows import (
+    TableFile,
+    group_codes,
+    read_verified,
+    require,
+    table_of,
+)
 from harness.evaluation.truth import Truth, read_truth
 from harness.files import sha256_bytes
 from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
 
-RESAMPLES = 4_999
-"""With n resamples p is at least 1 / (n + 1): small enough for 250 corrected comparisons."""
-BOOTSTRAP_ROWS = 1_000
+TOSSES = 4_999
+"""With n tosses of all signs p is at least 1 / (n + 1)."""
+ENUMERATED = 13
+"""Up to so many units every choice of signs is looked at, 2 ** 13."""
+TOSSED = 1_000
+"""Above so many the normal limit of the same statistic stands in."""
+
+_HELD = 1_000_000
+"""Most signs held at once: 8 MB."""
 
 Rows = NDArray[np.float64]
 
@@ -58,11 +78,20 @@ class Paired:
     """Mean contribution of the candidate minus the reference's; McNemar's: a difference of rows."""
     half_width: float
     """Of the 95% interval of the difference of means over rows, in the metric's unit."""
+    groups: int | None = None
+    """How many groups the rows belong to; None where each row stands for itself."""
 
 
-def paired_test(candidate: Rows, reference: Rows, *, right_or_wrong: bool, seed: int) -> Paired:
-    """Compare contributions, shape (seeds, n) each, with the same n >= 1 rows. Raises
-    ValueError."""
+def paired_test(
+    candidate: Rows,
+    reference: Rows,
+    *,
+    right_or_wrong: bool,
+    seed: int,
+    groups: Groups | None = None,
+) -> Paired:
+    """Compare contributions, shape (seeds, n) each, with the same n >= 1 rows; `groups`: each
+    row's. Raises ValueError."""
     if (
         candidate.ndim != 2
         or reference.ndim != 2
@@ -79,16 +108,12 @@ def paired_test(candidate: Rows, reference: Rows, *, right_or_wrong: bool, seed:
     apart = np.abs(differences) > 1e-12 * np.maximum(1.0, np.abs(candidate).max(0))
     differences = np.where(apart, differences, 0.0)
     ahead, behind = int((differences > 0).sum()), int((differences < 0).sum())
-    means = (
-        resampled_means(differences, seed=seed, resamples=RESAMPLES)
-        if len(differences) <= BOOTSTRAP_ROWS
-        else None
-    )
-    if right_or_wrong:
+    sums = unit_sums(differences, groups)
+    if right_or_wrong and groups is None:
         test, p, gain = "McNemar's exact test", mcnemar(ahead, behind), float(ahead - behind)
     else:
-        test, p = "paired bootstrap", _bootstrap_p(differences, means)
-        gain = float(differences.mean())
+        test = "signs of the rows" if groups is None else "signs of whole groups"
+        p, gain = signs_p(sums, seed=seed), float(differences.mean())
     return Paired(
         test=test,
         p=p,
@@ -96,7 +121,8 @@ def paired_test(candidate: Rows, reference: Rows, *, right_or_wrong: bool, seed:
         candidate_ahead=ahead,
         reference_ahead=behind,
         gain=gain,
-        half_width=_half_width(differences, means),
+        half_width=_half_width(differences, groups, len(sums)),
+        groups=None if groups is None else len(sums),
     )
 
 
@@ -107,33 +133,41 @@ def mcnemar(ahead: int, behind: int) -> float:
     return min(1.0, 2 * float(scipy.special.bdtr(min(ahead, behind), ahead + behind, 0.5)))
 
 
-def _bootstrap_p(differences: Rows, means: Rows | None) -> float:
-    mean = float(differences.mean())
-    if means is not None:
-        # Add one to both: the observed mean is one of the possible ones, and no p is ever 0.
-        outside = int((np.abs(means - mean) >= abs(mean) * (1 - 1e-12)).sum())
-        return (1 + outside) / (len(means) + 1)
-    error = _error(differences)
-    if error == 0:
-        return 0.0 if mean else 1.0
-    return 2 * float(scipy.special.ndtr(-abs(mean) / error))
+def signs_p(sums: Rows, *, seed: int) -> float:
+    """Two-sided: how often tossed signs of `sums` give at least as large a sum as there is."""
+    # A unit without a difference says nothing, whichever sign it has.
+    sums = sums[sums != 0]
+    total, units = abs(float(sums.sum())), len(sums)
+    if units == 0:
+        return 1.0
+    # Rounding: sums of the same numbers in another order are as large.
+    least = total - 1e-9 * float(np.abs(sums).sum())
+    if units > TOSSED:
+        return min(1.0, 2 * float(scipy.special.ndtr(-total / math.sqrt(float(sums @ sums)))))
+    if units <= ENUMERATED:
+        numbers = np.arange(2**units)[:, None]
+        signs = 1.0 - 2.0 * (numbers >> np.arange(units) & 1)
+        return float(np.mean(np.abs(signs @ sums) >= least))
+    generator, outside, left = np.random.default_rng(seed), 0, TOSSES
+    while left:
+        part = min(left, max(1, _HELD // units))
+        bits = np.unpackbits(np.frombuffer(generator.bytes(part * units // 8 + 1), np.uint8))
+        flipped = bits[: part * units].reshape(part, units).astype(np.float64) @ sums
+        outside += int((np.abs(sums.sum() - 2 * flipped) >= least).sum())
+        left -= part
+    # Add one to both: the observed signs are among the possible ones, and no p is ever 0.
+    return (1 + outside) / (TOSSES + 1)
 
 
-def _half_width(differences: Rows, means: Rows | None) -> float:
-    if means is None:
-        return float(scipy.special.ndtri(1 - LEVEL / 2)) * _error(differences)
-    low, high = percentile_interval(means)
-    return (high - low) / 2
-
-
-def _error(differences: Rows) -> float:
-    if len(differences) < 2:
+def _half_width(differences: Rows, groups: Groups | None, units: int) -> float:
+    if units < 2:
         return 0.0
-    return float(differences.std(ddof=1)) / math.sqrt(len(differences))
+    quantile = float(scipy.special.stdtrit(units - 1, 1 - LEVEL / 2))
+    return quantile * mean_error(differences, groups)
 
 
-_Frozen = tuple[str, TableFile, TableFile, str]
-"""Scorer, training rows, validation rows, label."""
+_Frozen = tuple[str, TableFile, TableFile, str, str | None]
+"""Scorer, training rows, validation rows, label, group."""
 
 
 def paired(
@@ -159,6 +193,7 @@ def paired(
         table_of(project, approved, "train"),
         table_of(project, approved, Split.VALIDATION.value),
         str(approved.splits[Split.VALIDATION.value]["label"]),
+        approved.splits[Split.VALIDATION.value].get("group"),
     )
     try:
         return _paired(objects, frozen, mine, None if other is None else theirs)
@@ -173,6 +208,25 @@ def contributions(metric: str, labels: list[Any], predictions: Columns) -> Rows:
     influence = METRICS[metric].per_row is PerRow.INFLUENCE
     compute = file.influences if influence else file.rows
     return np.asarray(compute(labels, predictions), dtype=np.float64)
+
+
+def metric_interval(
+    metric: str, labels: list[Any], predictions: Columns, groups: Groups | None
+) -> Interval | None:
+    """The 95% interval of a metric of the harness over rows, or over groups, shape (n,); None for a
+    metric that has none."""
+    of = METRICS[metric]
+    if of.interval is IntervalMethod.NONE:
+        return None
+    rows = contributions(metric, labels, predictions)
+    if of.interval is IntervalMethod.MEAN:
+        interval = mean_interval(rows, groups)
+        lowest, highest = of.range
+        return interval and (max(interval[0], lowest), min(interval[1], highest))
+    right = np.equal(np.asarray(labels, str), np.asarray(predictions["prediction"], str))
+    names = np.unique(labels, return_inverse=True)[1]
+    influence = of.per_row is PerRow.INFLUENCE
+    return proportion_interval(rows, right, groups, classes=names if influence else None)
 
 
 def _has_rows(scorer: FrozenScorer) -> bool:
@@ -197,7 +251,7 @@ def _paired(
     )
     seed = int(sha256_bytes("/".join([*own, "against", *(other or ())]).encode())[:12], 16)
     exact = METRICS[frozen[0]].per_row is PerRow.RIGHT_OR_WRONG
-    return paired_test(mine, theirs, right_or_wrong=exact, seed=seed)
+    return paired_test(mine, theirs, right_or_wrong=exact, seed=seed, groups=_groups(frozen))
 
 
 @lru_cache(maxsize=256)
@@ -215,7 +269,13 @@ def _trivial(frozen: _Frozen) -> Rows:
 
 @lru_cache(maxsize=8)
 def _truth(frozen: _Frozen) -> Truth:
-    name, train, validation, label = frozen
+    name, train, validation, label, _ = frozen
     known = require(read_verified(train, "training"), label, "training")
     asked = require(read_verified(validation, "validation"), label, "validation")
     return read_truth(known, asked, FrozenScorer(name=name), which="validation")
+
+
+@lru_cache(maxsize=8)
+def _groups(frozen: _Frozen) -> Groups | None:
+    validation, group = frozen[2], frozen[4]
+    return group_codes(read_verified(validation, "validation"), group, "validation")

@@ -11,6 +11,7 @@ of it, so it is one self-contained file of the standard library. JOB is a JSON o
     baseline     the trivial predictor's predictions in the same form, or null
     resamples    how many bootstrap resamples of a script's score to make
     seed         of those resamples
+    groups       each row's group, or null: whole groups are resampled
 
 RESULT is `{"value", "rows", "baseline", "resampled"}`; a non-finite number is the text "NaN" or
 "Infinity". `rows` are the contributions whose mean is the value, null where a metric has none
@@ -26,7 +27,7 @@ import json
 import math
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -98,10 +99,8 @@ def score_script(job: dict[str, Any]) -> dict[str, Any]:
     records = as_records(ids, job["predictions"])
     value = number(script(list(labels), [dict(record) for record in records]))
     baseline = job["baseline"]
-    draw = random.Random(job["seed"])
     resampled = []
-    for _ in range(job["resamples"]):
-        chosen = draw.choices(range(len(labels)), k=len(labels))
+    for chosen in resamples_of(job):
         resampled.append(
             number(script([labels[i] for i in chosen], [dict(records[i]) for i in chosen]))
         )
@@ -136,13 +135,22 @@ def score_metric(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def resampled_metric(metric: ModuleType, job: dict[str, Any]) -> list[float | str | None]:
-    draw, labels, columns = random.Random(job["seed"]), job["labels"], job["predictions"]
+    labels, columns = job["labels"], job["predictions"]
     scores = []
-    for _ in range(job["resamples"]):
-        chosen = draw.choices(range(len(labels)), k=len(labels))
+    for chosen in resamples_of(job):
         part = {name: [values[i] for i in chosen] for name, values in columns.items()}
         scores.append(plain(metric.score([labels[i] for i in chosen], part)))
     return scores
+
+
+def resamples_of(job: dict[str, Any]) -> Iterator[list[int]]:
+    """Rows drawn with replacement, as many as there are; of groups, as many whole groups."""
+    draw, units = random.Random(job["seed"]), dict[int, list[int]]()
+    for row, group in enumerate(job["groups"] or range(len(job["labels"]))):
+        units.setdefault(group, []).append(row)
+    members = list(units.values())
+    for _ in range(job["resamples"]):
+        yield [row for unit in draw.choices(members, k=len(members)) for row in unit]
 
 
 def main(arguments: list[str]) -> None:

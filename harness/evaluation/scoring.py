@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from harness import process
 from harness.artifacts.objects import ObjectDamagedError, load_object
 from harness.domain.metrics import METRICS, IntervalMethod
@@ -61,6 +64,8 @@ class ScoreJob:
     predictions: Columns
     baseline: Columns | None
     seed: int
+    groups: NDArray[np.int64] | None = None
+    """Each row's group: a script's resamples are of whole groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +144,7 @@ def _call(
         "baseline": job.baseline,
         "resamples": resamples,
         "seed": job.seed,
+        "groups": None if job.groups is None else job.groups.tolist(),
     }
     job_path, result_path = folder / f"job-{resamples}.json", folder / f"result-{resamples}.json"
     job_path.write_text(json.dumps(task, allow_nan=False), encoding="utf-8")

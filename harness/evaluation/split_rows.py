@@ -40,6 +40,8 @@ class SplitRows:
     """The source's ids, or row numbers from 0: how findings name rows."""
     form: str
     """Suffix of the source: .npz, .csv or .jsonl; inputs are handed out in the same form."""
+    groups: NDArray[np.int64] | None = None
+    """Which group a row belongs to, from 0; None where each row stands for itself."""
 
     @property
     def n(self) -> int:
@@ -80,13 +82,19 @@ def read_verified(file: TableFile, which: str) -> dict[str, Column]:
 
 
 def load_rows(
-    file: TableFile, *, which: str, inputs: Sequence[str], label: str, id_column: str | None
+    file: TableFile,
+    *,
+    which: str,
+    inputs: Sequence[str],
+    label: str,
+    id_column: str | None,
+    group: str | None = None,
 ) -> SplitRows:
-    """The split in `file`; without `inputs` every column but label and id is one. Raises
+    """The split in `file`; without `inputs` every column but label, id and group is one. Raises
     Unscorable."""
     columns = read_verified(file, which)
     labels = require(columns, label, which)
-    chosen = list(inputs) or [name for name in columns if name not in {label, id_column}]
+    chosen = list(inputs) or [name for name in columns if name not in {label, id_column, group}]
     if label in chosen or ID in chosen:
         bad = label if label in chosen else ID
         why = f"the column {bad!r} is an input, but it is the label or the name of the fresh ids."
@@ -104,7 +112,22 @@ def load_rows(
         labels=labels,
         names=tuple(names),
         form=file.path.suffix.lower(),
+        groups=group_codes(columns, group, which),
     )
+
+
+def group_codes(
+    columns: dict[str, Column], group: str | None, which: str
+) -> NDArray[np.int64] | None:
+    """A number from 0 for each row, the same for rows of one group. Raises Unscorable."""
+    if group is None:
+        return None
+    values = require(columns, group, which)
+    if values.ndim != 1:
+        why = f"the group {group!r} has the shape {values.shape}; expected one value a row."
+        raise Unscorable(problems.table_unusable(which, why))
+    names = values if values.dtype.kind in "biufSU" else values.astype(str)
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 
 def require(columns: dict[str, Column], name: str, which: str) -> Column:

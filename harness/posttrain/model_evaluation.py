@@ -18,7 +18,7 @@ from harness.domain.models import BASE, ModelState
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, SandboxKind, Verdict
 from harness.errors import RefusedError, UsageError
-from harness.evaluation.intervals import bootstrap_mean
+from harness.evaluation.intervals import mean_interval
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.facts import Model, ModelEvaluation
 from harness.ledger.project import Project
@@ -194,7 +194,7 @@ def _record(
     ) | {"n": 0}
     verdict, reason = Verdict.INCONCLUSIVE, "the evaluator failed: " + "; ".join(map(str, problems))
     if len(scores) == 2 and not problems:
-        paired = compare(scores, seed=spec.seed)
+        paired = compare(scores)
         numbers = asdict(paired) | {"interval": list(paired.interval)}
         verdict, reason = verdict_of(paired.delta, *paired.interval, paired.n)
     run, caller = (
@@ -244,22 +244,23 @@ class PairedComparison:
     n: int
 
 
-def compare(scores: Mapping[str, Scores], *, seed: int) -> PairedComparison:
-    """Compare by the paired bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap,
-    1993, section 13.3); "baseline" and "candidate" have the same row ids."""
+def compare(scores: Mapping[str, Scores]) -> PairedComparison:
+    """Compare by the differences of the same rows; "baseline" and "candidate" have the same row
+    ids."""
     ids = sorted(scores["candidate"].values)
     pairs = np.array(
         [[scores[who].values[name] for name in ids] for who in ("baseline", "candidate")]
     )
-    # Differences are drawn, not scores: what makes a row hard for both models is then no part of
-    # the interval. With few rows the interval is too narrow, hence THRESHOLDS.rows.
+    # What makes a row hard for both models is no part of the interval of the differences. With few
+    # rows it is too narrow, hence THRESHOLDS.rows.
     differences = pairs[1] - pairs[0]
+    delta = float(differences.mean())
     margins = list(scores["candidate"].margins.values())
     return PairedComparison(
         baseline=float(pairs[0].mean()),
         candidate=float(pairs[1].mean()),
-        delta=float(differences.mean()),
-        interval=bootstrap_mean(differences, seed=seed),
+        delta=delta,
+        interval=mean_interval(differences) or (delta, delta),
         margin=float(np.mean(margins)) if margins else None,
         n=len(ids),
     )

@@ -1,14 +1,21 @@
 import math
 from statistics import stdev
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ttest_1samp, ttest_ind
+from scipy.stats import t, ttest_1samp, ttest_ind, ttest_rel
 
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier
-from harness.evaluation.noise_floor import compare, compare_to_baseline, noise_floor
+from harness.evaluation.noise_floor import (
+    POOLED,
+    Pairing,
+    compare,
+    compare_to_baseline,
+    noise_floor,
+)
 from harness.evaluation.outcome import FloorOf, Inconclusive, Worth
 
 
@@ -149,3 +156,57 @@ def test_a_reference_with_fewer_seeds_is_not_beaten():
     assert (found.better, found.floor, found.p) == (None, None, None)
     assert found.inconclusive is Inconclusive.REFERENCE_HAS_FEWER_SEEDS
     assert compare([0.9, 0.91, 0.92], [0.1, 0.11, 0.12, 0.13], objective()).better is True
+
+
+def test_the_same_weights_are_compared_in_pairs():
+    """Only predict differs: what a seed does to one it does to the other."""
+    reference = [0.70, 0.74, 0.81]
+    candidate = [0.711, 0.7505, 0.8195]
+    found = compare(candidate, reference, objective(), pairing=Pairing.WEIGHTS)
+    assert found.p == pytest.approx(ttest_rel(candidate, reference).pvalue)
+    assert (found.better, found.floor_of) == (True, FloorOf.PAIRS)
+    assert compare(candidate, reference, objective()).better is False
+
+
+def test_with_shared_seeds_both_tests_share_the_level():
+    reference, candidate = [0.70, 0.74, 0.81], [0.711, 0.7505, 0.8195]
+    pairs, pooled = ttest_rel(candidate, reference).pvalue, ttest_ind(candidate, reference).pvalue
+    found = compare(candidate, reference, objective(), pairing=Pairing.SEEDS)
+    assert found.p == pytest.approx(min(pooled / POOLED, pairs / (1 - POOLED)))
+    far = compare([0.80, 0.83, 0.81], [0.70, 0.71, 0.73], objective(), pairing=Pairing.SEEDS)
+    assert far.floor_of is FloorOf.SEEDS
+    plain = noise_floor([0.80, 0.83, 0.81], [0.70, 0.71, 0.73])
+    assert far.floor == pytest.approx(plain * t.ppf(1 - 0.025 * POOLED, 4) / t.ppf(0.975, 4))
+
+
+def test_seeds_that_differ_by_the_same_are_judged_by_the_rows():
+    pair = [0.75, 0.80, 0.70], [0.74, 0.79, 0.69]
+    found = compare(*pair, objective(), row_noise=0.02, paired=True, pairing=Pairing.SEEDS)
+    assert (found.better, found.floor_of) == (False, FloorOf.ROWS_ALONE)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9, 0.99])
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_shared_seeds_keep_the_size_whatever_they_have_in_common(correlation, seeds):
+    draw = np.random.default_rng(4)
+    common = math.sqrt(correlation) * draw.normal(size=(4000, 1, seeds))
+    own = math.sqrt(1 - correlation) * draw.normal(size=(4000, 2, seeds))
+    better = sum(
+        compare(a.tolist(), b.tolist(), objective(), pairing=Pairing.SEEDS).better is True
+        for a, b in common + own
+    )
+    assert better / 4000 <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / 4000)
+
+
+def test_pairs_find_what_the_seeds_hide():
+    draw = np.random.default_rng(4)
+    shared = draw.normal(size=(300, 1, 5))
+    own = 0.05 * draw.normal(size=(300, 2, 5))
+    found = {
+        pairing: sum(
+            compare((a + 0.2).tolist(), b.tolist(), objective(), pairing=pairing).better is True
+            for a, b in shared + own
+        )
+        for pairing in Pairing
+    }
+    assert found[Pairing.NONE] < 15 < 200 < found[Pairing.SEEDS] < found[Pairing.WEIGHTS]
