@@ -15,6 +15,7 @@ from harness.domain.metrics import METRICS
 from harness.domain.records import LEAST_SEEDS
 from harness.errors import HarnessError, NotFoundError, PlanError
 from harness.plans.data_review import data_findings
+from harness.plans.groups import group_notes, group_problems
 from harness.plans.held_out import (
     HELD_OUT,
     HIDDEN_VALIDATION,
@@ -103,6 +104,9 @@ def review_plan(layout: Layout, plan: Plan, *, approved: Mapping[str, Sequence[s
     _train_and_validation(review, root, plan)
     for split, relative in secret_paths(plan).items():
         _secret(review, layout, plan.data, split, relative, list(approved.get(split, ())))
+    review.problems += group_problems(
+        review.splits, plan.data.group, secret=frozenset(review.in_vault)
+    )
     return review
 
 
@@ -169,7 +173,7 @@ def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
                 f"Set oracle.seeds to {LEAST_SEEDS} or more.",
             )
         )
-    findings += metric_notes(plan)
+    findings += metric_notes(plan) + group_notes(review.splits, plan.data.group)
     findings += _script_notes(
         root, {"training.entry": plan.training.entry, "oracle.predict": plan.oracle.predict}
     )

@@ -39,7 +39,7 @@ def test_what_the_gate_says_of_a_comparison_may_be_copied_into_a_result():
     for paired in (None, paired_test(candidate, reference, right_or_wrong=True, seed=1)):
         made = combine(compare(ours, theirs, objective), paired, earlier, objective).plain()
         why = explain({**made, "seeds": [len(ours), len(theirs)]})
-        assert "Holm correction" in why
+        assert "after correction for" in why
         assert failing(why) == [], why
 
 

@@ -743,7 +743,7 @@ def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(
     first, second = (tried(world, parent, cuts) for cuts in ((0.3, 0.31, 0.32), (0.2, 0.21, 0.22)))
     assert [item["comparisons"] for item in (first, second)] == [1, 2]
     assert second["p_corrected"] >= second["p"]
-    assert "after Holm correction for 2 comparisons with this reference." in explain(second)
+    assert "after correction for 2 comparisons with this reference." in explain(second)
     verdict = world.project.ledger.latest_verdict("exp-0002", VALIDATION)
     assert verdict is not None
     assert verdict.comparison == first
@@ -756,7 +756,7 @@ def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(
 
 
 def test_code_that_was_scored_and_left_behind_inside_one_experiment_is_a_try(world: World) -> None:
-    """Edit, train, look at validation, edit again: Holm sees each look, in this verdict and in
+    """Edit, train, look at validation, edit again: the correction sees each look, in this verdict and in
     later ones."""
     parent = kept_parent(world)
     experiment = world.open("Some cut", parent).id
@@ -769,7 +769,7 @@ def test_code_that_was_scored_and_left_behind_inside_one_experiment_is_a_try(wor
     comparison = check_gate(world.project, experiment, VALIDATION).comparison
     assert comparison is not None
     assert comparison["comparisons"] == 2
-    assert "after Holm correction for 2 comparisons with this reference." in explain(comparison)
+    assert "after correction for 2 comparisons with this reference." in explain(comparison)
     words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
     decide(
         world.project,
