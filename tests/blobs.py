@@ -32,7 +32,7 @@ def write_tables(root: Path) -> None:
 
 
 def hide_validation(root: Path) -> None:
-    """Let the plan of the project hide its validation table, which stands where it is taken from."""
+    """Let the plan of the project hide its validation table, where it is taken from."""
     (root / "data/validation.npz").rename(root / "data/train.validation.npz")
     plan = root / "plan.md"
     plan.write_text(plan.read_text().replace("data/validation.npz", "hidden"))

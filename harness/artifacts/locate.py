@@ -40,6 +40,8 @@ class Layout:
         """Held-out tables, each `<sha256>.<extension>`."""
         self.validation = self.vault / "validation"
         """The harness's own copies of validation tables, each `<sha256>.<extension>`."""
+        self.originals = self.vault / "originals"
+        """Tables that `harness data split` split, each `<sha256>.<extension>`."""
         self.spending = self.state / "spending.jsonl"
         """What requests to the model service cost, a line each; see harness.ledger.spending."""
         self.code_index = self.state / "code-index.json"

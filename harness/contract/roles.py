@@ -14,6 +14,7 @@ is `mcp__harness__<tool>`."""
 HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("init",),
     ("claude",),
+    ("data", "split"),
     ("plan", "approve"),
     ("gate", "approve"),
     ("gate", "reject"),

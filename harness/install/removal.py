@@ -20,8 +20,8 @@ from harness.install.merged_settings import without_hooks, without_server
 from harness.install.target import InstallTarget, place_of
 from harness.install.undo_record import Undo, undo_of
 from harness.install.wanted_files import as_written, has_banner, sort, sweep
-from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import open_project
+from harness.plans.held_out import notes_of
 from harness.plans.scaffold import PLAN_FORM, forms
 from harness.rendering.derived import write_derived
 from harness.rendering.policy_snapshot import write_policy_snapshot
@@ -179,14 +179,15 @@ def _use(place: InstallTarget, environment: Mapping[str, str]) -> tuple[bool, li
         return True, []
     try:
         with open_project(layout.root, environment, read_only=True) as project:
-            empty, plan = project.ledger.position() == 0, project.ledger.plan()
+            empty = project.ledger.position() == 0
     except NotFoundError:
-        empty, plan = True, None
+        empty = True
     except HarnessError as error:
         return True, [
             f"{HARNESS}/ and {layout.state} stay, for the ledger cannot be read: {error.message}"
         ]
-    if empty and not any(layout.facts_dir.glob("*.jsonl")):
+    tables = [*_in_vault(layout)]
+    if empty and not tables and not any(layout.facts_dir.glob("*.jsonl")):
         return False, []
     kept = (
         f"{HARNESS}/ stays, with its experiments and memory, and so does {layout.state}, with the"
@@ -194,18 +195,22 @@ def _use(place: InstallTarget, environment: Mapping[str, str]) -> tuple[bool, li
     )
     return True, [
         kept,
-        *_held_out(layout, plan),
+        *tables,
         "To lose both for good, delete these two folders.",
     ]
 
 
-def _held_out(layout: Layout, plan: ApprovedPlan | None) -> list[str]:
-    split = {} if plan is None else plan.splits.get("held_out", {})
-    if plan is None or "sha256" not in split:
-        return []
-    path = PurePosixPath(plan.content["data"]["held_out"]["path"])
-    vault = layout.held_out / f"{split['sha256']}{path.suffix}"
-    return [f"The held-out rows of {plan.path} are in {vault}; they were moved there from {path}."]
+def _in_vault(layout: Layout) -> Iterator[str]:
+    """A person's tables that only the vault holds; of each place the newest."""
+    kinds = {
+        layout.held_out: "held-out rows",
+        layout.validation: "hidden validation rows",
+        layout.originals: "rows before the split",
+    }
+    for folder, what in kinds.items():
+        newest = {note["path"]: note["file"] for note in notes_of(folder)}
+        for path, file in newest.items():
+            yield f"The {what} of {path} are in {folder / file}."
 
 
 def _project_files(place: InstallTarget, undo: Undo) -> Iterator[FileChange]:

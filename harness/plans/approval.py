@@ -161,7 +161,7 @@ def _freeze_splits(project: Project, plan: Plan, review: Review) -> dict[str, An
     }
     splits["train"] = {"path": train, **described(known, data, hash_file(root / train))}
     if plan.hidden_validation:
-        splits["validation"]["hidden"] = True
+        splits["validation"] |= {"hidden": True, "moved_from": validation}
         return splits
     sha256, suffix = hash_file(root / validation), Path(validation).suffix
     splits["validation"] |= {"path": validation, **described(tried, data, sha256)}

@@ -12,8 +12,6 @@ from harness.errors import RefusedError, UsageError
 from harness.guard.control_files import MISSING
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
-from harness.plans.parse import plan_from
-from harness.plans.splits import secret_paths
 
 
 def plan_of(project: Project, experiment: Experiment) -> ApprovedPlan:
@@ -56,8 +54,9 @@ def checkpoint_cadence(approved: ApprovedPlan) -> int | None:
 def data_paths(approved: ApprovedPlan) -> tuple[str, ...]:
     """The tables of the plan, relative to the root: data, so no part of a code snapshot."""
     content = approved.content["data"]
-    paths = {content["train"], *secret_paths(plan_from(approved.content)).values()}
-    paths |= {split["path"] for split in approved.splits.values() if "path" in split}
+    paths = {content["train"], content["held_out"]["path"]}
+    for split in approved.splits.values():
+        paths |= {split[key] for key in ("path", "moved_from") if key in split}
     return tuple(sorted(paths))
 
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import orjson
 
@@ -13,7 +14,13 @@ from harness.artifacts.git import in_repository, tracks
 from harness.artifacts.objects import ObjectDamagedError, check_object, copy_file
 from harness.clock import Clock, iso
 from harness.errors import HarnessError, PlanError, RefusedError
-from harness.files import atomic_write, canonical_json, private_folder, sync_directory
+from harness.files import (
+    atomic_write,
+    canonical_json,
+    private_folder,
+    sha256_bytes,
+    sync_directory,
+)
 
 HELD_OUT = "held-out"
 HIDDEN_VALIDATION = "hidden validation"
@@ -94,8 +101,8 @@ def equal_copies(root: Path, path: Path) -> list[str]:
     return copies
 
 
-def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock) -> InVault:
-    """Move a file that is not `unmovable`."""
+def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock, **more: Any) -> InVault:
+    """Move a file that is not `unmovable`; its note in the vault says `more`."""
     # Copy, sync, verify, note, unlink; the approval is recorded after it. Killed anywhere, the next
     # approval goes on: the file is still in the project, or the note says which one in the vault it
     # is.
@@ -104,11 +111,34 @@ def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock) -> InVau
     private_folder(vault)
     target = copy_file(source, vault, sha256, suffix=source.suffix)
     check_object(target, sha256)
-    note = {"path": relative, "sha256": sha256, "file": target.name, "at": iso(clock.now())}
-    atomic_write(vault / f"{sha256}.json", canonical_json(note))
+    _write_note(vault, relative, target, sha256, clock, more)
     source.unlink()
     sync_directory(source.parent)
     return InVault(target, sha256)
+
+
+def put_in_vault(data: bytes, relative: str, vault: Path, clock: Clock) -> InVault:
+    """A file that was never in the project; the vault finds it as if it came from `relative`."""
+    private_folder(vault)
+    sha256 = sha256_bytes(data)
+    target = vault / f"{sha256}{PurePosixPath(relative).suffix}"
+    atomic_write(target, data, mode=0o444)
+    _write_note(vault, relative, target, sha256, clock, {})
+    return InVault(target, sha256)
+
+
+def _write_note(
+    vault: Path, relative: str, file: Path, sha256: str, clock: Clock, more: dict[str, Any]
+) -> None:
+    note = {"path": relative, "sha256": sha256, "file": file.name, "at": iso(clock.now())}
+    atomic_write(vault / f"{sha256}.json", canonical_json(note | more))
+
+
+def notes_of(vault: Path, relative: str | None = None) -> list[dict[str, Any]]:
+    """The notes of this part of the vault that can be read, of all files or of those that came from
+    `relative`; oldest first."""
+    notes = [note for note in _notes(vault)[0] if relative in (None, note["path"])]
+    return sorted(notes, key=lambda note: str(note["at"]))
 
 
 def find_in_vault(
@@ -148,7 +178,7 @@ def find_in_vault(
     return InVault(path, note["sha256"])
 
 
-def _notes(vault: Path) -> tuple[list[dict[str, str]], list[Path]]:
+def _notes(vault: Path) -> tuple[list[dict[str, Any]], list[Path]]:
     """The notes that can be read, and the paths of those that cannot."""
     notes, bad = [], []
     for path in sorted(vault.glob("*.json")) if vault.is_dir() else []:

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,8 @@ def write_table(path: Path, columns: Mapping[str, Column]) -> None:
     """Write by extension, atomically; the same columns give the same bytes. Raises UsageError."""
     arrays = {name: np.asarray(array) for name, array in columns.items()}
     if path.suffix == ".npz":
-        _write_npz(path, arrays)
+        with replacing(path) as new:
+            write_npz(new.stream, path, arrays)
     elif path.suffix == ".jsonl":
         names = list(arrays)
         rows = zip(*(array.tolist() for array in arrays.values()), strict=True)
@@ -114,7 +115,12 @@ def _read_npz(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
 
 
 def _read_csv(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
-    text = decode(stream.read(max_bytes), where=path.name)
+    header, rows = csv_cells(path, decode(stream.read(max_bytes), where=path.name))
+    return {name: _typed([row[index] for row in rows]) for index, name in enumerate(header)}
+
+
+def csv_cells(path: Path, text: str) -> tuple[list[str], list[list[str]]]:
+    """(header, rows), each cell as it stands there."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         rows = [row for row in reader if row]
@@ -128,7 +134,7 @@ def _read_csv(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
     for number, row in enumerate(rows[1:], start=1):
         if len(row) != len(header):
             raise _error(path, f"row {number} has {len(row)} cells; expected {len(header)}")
-    return {name: _typed([row[index] for row in rows[1:]]) for index, name in enumerate(header)}
+    return header, rows[1:]
 
 
 def _typed(cells: list[str]) -> Column:
@@ -144,10 +150,7 @@ def _typed(cells: list[str]) -> Column:
 def _read_jsonl(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
     rows: list[dict[str, Any]] = []
     text = decode(stream.read(max_bytes), where=path.name)
-    # Not splitlines: U+2028 and the like do not end a line of JSON.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
+    for number, line in json_lines(text):
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:
@@ -162,6 +165,12 @@ def _read_jsonl(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
     if not rows:
         raise _error(path, "has no rows")
     return {name: _stacked(path, name, [row[name] for row in rows]) for name in rows[0]}
+
+
+def json_lines(text: str) -> Iterator[tuple[int, str]]:
+    """(number from 1, line) of the lines that are not empty."""
+    # Not splitlines: U+2028 and the like do not end a line of JSON.
+    return ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
 
 
 def _stacked(path: Path, name: str, values: list[Any]) -> Column:
@@ -181,7 +190,9 @@ def _stacked(path: Path, name: str, values: list[Any]) -> Column:
     return array
 
 
-def _pyarrow(path: Path, part: str) -> Any:
+def pyarrow(path: Path, part: str = "") -> Any:
+    """The optional library, or a part of it, to read `path` with. Raises UsageError
+    (pyarrow_missing)."""
     try:
         return importlib.import_module(f"pyarrow.{part}" if part else "pyarrow")
     except ModuleNotFoundError as error:
@@ -193,7 +204,16 @@ def _pyarrow(path: Path, part: str) -> Any:
 
 
 def _read_parquet(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
-    file = _pyarrow(path, "parquet").ParquetFile(stream)
+    table = arrow_table(path, stream, max_bytes)
+    return {
+        name: _from_arrow(path, name, column)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+
+
+def arrow_table(path: Path, stream: Any, max_bytes: int) -> Any:
+    """A parquet file as a pyarrow.Table with rows, and names that differ."""
+    file = pyarrow(path, "parquet").ParquetFile(stream)
     groups, size = [], 0
     # Group by group: what the file declares of its size may be a lie.
     for number in range(file.num_row_groups):
@@ -204,14 +224,10 @@ def _read_parquet(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
         groups.append(group)
     if not sum(group.num_rows for group in groups):
         raise _error(path, "has no rows")
-    table = _pyarrow(path, "").concat_tables(groups)
-    names = [str(name) for name in table.column_names]
-    if len(set(names)) < len(names):
-        raise _error(path, f"has the columns {names}; expected names that differ")
-    return {
-        name: _from_arrow(path, name, column)
-        for name, column in zip(names, table.columns, strict=True)
-    }
+    table = pyarrow(path).concat_tables(groups)
+    if len(set(table.column_names)) < len(table.column_names):
+        raise _error(path, f"has the columns {table.column_names}; expected names that differ")
+    return table
 
 
 def _from_arrow(path: Path, name: str, column: Any) -> Column:
@@ -225,7 +241,7 @@ def _from_arrow(path: Path, name: str, column: Any) -> Column:
 
 
 def _write_parquet(path: Path, arrays: dict[str, Column]) -> None:
-    arrow, parquet = _pyarrow(path, ""), _pyarrow(path, "parquet")
+    arrow, parquet = pyarrow(path), pyarrow(path, "parquet")
     columns = {
         name: arrow.array(
             array if array.ndim == 1 and array.dtype.kind in "biuf" else array.tolist()
@@ -236,10 +252,11 @@ def _write_parquet(path: Path, arrays: dict[str, Column]) -> None:
         parquet.write_table(arrow.table(columns), new.stream)
 
 
-def _write_npz(path: Path, arrays: dict[str, Column]) -> None:
+def write_npz(stream: Any, path: Path, arrays: Mapping[str, Column]) -> None:
+    """The columns as an archive; `path` is named by errors."""
     if objects := [name for name, array in arrays.items() if array.dtype.hasobject]:
         raise _error(path, f"column {objects[0]!r} holds Python objects; expected plain arrays")
-    with replacing(path) as new, zipfile.ZipFile(new.stream, "w", zipfile.ZIP_STORED) as archive:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             # A ZipInfo of its own has a fixed time: same columns, same bytes.
             member = zipfile.ZipInfo(f"{name}.npy")

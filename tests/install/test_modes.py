@@ -199,7 +199,7 @@ def test_a_used_project_stays_when_its_hooks_go(tmp_path: Path, person: Person) 
     told = "\n".join(done.notes)
     assert str(state) in told
     (vault,) = (state / "vault" / "held_out").glob("*.npz")
-    assert f"held-out rows of plan.md are in {vault}" in told
+    assert f"The held-out rows of data/held_out.npz are in {vault}" in told
     with open_project(root, person.environment, read_only=True) as project:
         assert policy_snapshot(project)["hooks"] == "none"
     assert '"hooks": "none"' in (root / ".harness" / "policy.json").read_text()

@@ -31,7 +31,7 @@ class PlanApproved(Fact):
     path: str  # of plan.md, relative to the project
     sha256: str  # of plan.md's exact bytes, kept in the vault under this hash
     content: dict[str, Any]  # the validated front matter
-    splits: dict[str, Any]  # train, validation, held_out -> {sha256, rows, path | vault, hidden}
+    splits: dict[str, Any]  # train, validation, held_out -> {sha256, rows, path | vault}
     scorer: dict[str, Any]  # {name, sha256, files: {relative path: sha256}}
     by: str
 

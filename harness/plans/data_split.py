@@ -1,0 +1,290 @@
+"""`harness data split`: draws held-out and validation rows from one table before any agent sees it.
+
+What is secret is written into the vault first, then the train table, and the original moves last:
+killed anywhere, the original is in the project and the next call draws the same again, or all is
+done and the next call says so.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import yaml  # type: ignore[import-untyped]
+from pydantic import ValidationError
+
+from harness.artifacts.content import read_bytes
+from harness.artifacts.locate import Layout
+from harness.clock import Clock
+from harness.errors import NotFoundError, RefusedError, UsageError
+from harness.files import atomic_write, lock, sha256_bytes
+from harness.plans.contamination import row_hashes
+from harness.plans.drawing import Codes, Draw, Rows, are_classes, draw
+from harness.plans.held_out import move_to_vault, notes_of, put_in_vault, unmovable
+from harness.plans.review import as_one_error
+from harness.plans.schema import HIDDEN, Data, HeldOut, inside_project
+from harness.plans.splits import load_split
+from harness.plans.table_parts import Ids, part_files
+from harness.plans.tables import FORMATS, MAX_BYTES, Table, read_table
+
+_ID = "id"
+"""Predict gets fresh ids under this name, so no input is called so."""
+_NEW_IDS = ("row", "row_id", "row_number")
+_DISTINCT = 0.9
+"""Share of rows that differ from which equal rows are copies, which stay in one part."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitOptions:
+    label: str
+    held_out: float
+    """A share of the rows, as is `validation`."""
+    validation: float
+    open_validation: bool
+    """Whether training may read the labels of the validation rows."""
+    stratify: bool | None
+    """None: when the label holds classes and nothing else is asked for."""
+    group: str | None
+    time: str | None
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSplit:
+    """What was split, and what the plan says about it."""
+
+    table: str
+    """Where the original was, relative to the root."""
+    original: Path
+    """Where it is now."""
+    data: dict[str, Any]
+    """The plan's `data`."""
+    rows: dict[str, int]
+    how: str
+    options: dict[str, Any]
+    again: bool = False
+    """Whether an earlier call did it."""
+
+    def block(self) -> str:
+        """The plan's lines."""
+        # Lists and mappings of plain values stand on a line of their own, as people write them.
+        text: str = yaml.safe_dump(
+            {"data": self.data},
+            sort_keys=False,
+            default_flow_style=None,
+            width=100,
+            allow_unicode=True,
+        )
+        return text
+
+
+def split_table(layout: Layout, table: Path, options: SplitOptions, clock: Clock) -> DataSplit:
+    """Draw the parts of `table`, keep the secret ones and the original in the vault, and write the
+    rest beside it. The same call again says what was done.
+
+    Raises UsageError for a table, a column or options that give no split, RefusedError when an
+    agent could read what is to be secret, or a file is in the way.
+    """
+    relative = _relative(layout.root, table)
+    with lock(layout.root):
+        if not os.path.lexists(layout.root / relative):
+            return _done_before(layout, relative, options)
+        if problems := unmovable(layout.root, relative, "table"):
+            raise as_one_error(relative, problems)
+        return _split(layout, relative, options, clock)
+
+
+def _relative(root: Path, table: Path) -> str:
+    # Only the folders are resolved: a link as the table itself is refused by its own name.
+    place = Path(os.path.abspath(table))
+    place = place.parent.resolve() / place.name
+    if not place.is_relative_to(root):
+        raise UsageError(
+            f"{table} is outside the project {root}.",
+            hint="Copy the table into the project; keep the original where no agent reads.",
+            code="table_outside",
+        )
+    relative = place.relative_to(root).as_posix()
+    try:
+        inside_project(relative)
+    except ValueError as error:
+        raise UsageError(
+            f"{relative} is no path of a table: expected {error}.", hint="Move or rename it."
+        ) from error
+    if place.suffix not in FORMATS:
+        raise UsageError(
+            f"{relative} is no table: expected one of {', '.join(FORMATS)}.",
+            hint="Convert it first.",
+        )
+    return relative
+
+
+def _done_before(layout: Layout, relative: str, options: SplitOptions) -> DataSplit:
+    notes = [note for note in notes_of(layout.originals, relative) if "split" in note]
+    if not notes:
+        raise NotFoundError(
+            f"There is no table at {layout.root / relative}.",
+            hint="Check the path.",
+            code="file_missing",
+        )
+    original = layout.originals / notes[-1]["file"]
+    done = DataSplit(**notes[-1]["split"], original=original, again=True)
+    if done.options != asdict(options):
+        raise RefusedError(
+            f"{relative} was split before, with other options: {_worded(done.options)}.",
+            hint=(
+                f"Use that split; or remove {done.data['train']}, copy {original} to {relative} and"
+                " split it again."
+            ),
+            code="already_split",
+        )
+    return done
+
+
+def _worded(options: Mapping[str, Any]) -> str:
+    given = {name: value for name, value in options.items() if value not in (None, False)}
+    return ", ".join(f"{name} {value}" for name, value in given.items())
+
+
+def _split(layout: Layout, relative: str, options: SplitOptions, clock: Clock) -> DataSplit:
+    root = layout.root
+    content = read_bytes(root / relative, limit=MAX_BYTES)
+    seed = int(sha256_bytes(content)[:16], 16) ^ options.seed
+    table = read_table(root / relative)
+    data, ids = _described(relative, table, options, seed)
+    # Checked as approval would: what is wrong later is wrong in the vault, where nobody mends it.
+    load_split(root, relative, "The table", data, ids=ids is None)
+    parts, how = _drawn(table, data, options, seed)
+    files = part_files(root / relative, content, parts, ids)
+    hidden = data.part("validation")
+    written = {data.train: files["train"]}
+    if options.open_validation:
+        written[str(data.validation)] = files["validation"]
+    _require_free(root, {**written, data.held_out.path: None, hidden: None})
+    put_in_vault(files["held_out"], data.held_out.path, layout.held_out, clock)
+    if not options.open_validation:
+        put_in_vault(files["validation"], hidden, layout.validation, clock)
+    for path, part in written.items():
+        atomic_write(root / path, part)
+    done: dict[str, Any] = {
+        "table": relative,
+        "data": data.model_dump(mode="json", exclude_none=True),
+        "rows": {name: len(rows) for name, rows in parts.items()},
+        "how": how,
+        "options": asdict(options),
+    }
+    moved = move_to_vault(root, relative, layout.originals, clock, split=done)
+    return DataSplit(**done, original=moved.path)
+
+
+def _described(
+    relative: str, table: Table, options: SplitOptions, seed: int
+) -> tuple[Data, Ids | None]:
+    """The plan's `data`, and the column of ids when the table has none of its own."""
+    for name in (options.label, options.group, options.time):
+        if name is not None:
+            table.column(name, where=relative)
+    own = table.columns.get(_ID)
+    ids = None
+    if own is None or own.ndim != 1 or len(np.unique(own)) < table.n or options.label == _ID:
+        name = next(name for name in _free_names() if name not in table.columns)
+        # Not the row's number: where a table is sorted, its order says something of the label.
+        ids = name, np.random.Generator(np.random.PCG64(seed)).permutation(table.n)
+    path = PurePosixPath(relative)
+    places = {
+        part: path.with_name(f"{path.stem}.{part}{path.suffix}").as_posix()
+        for part in ("train", "validation", "held_out")
+    }
+    no_input = {options.label, options.group, options.time, _ID}
+    try:
+        data = Data(
+            train=places["train"],
+            validation=places["validation"] if options.open_validation else HIDDEN,
+            held_out=HeldOut(
+                path=places["held_out"],
+                inputs=tuple(name for name in table.columns if name not in no_input),
+                label=options.label,
+                id=_ID if ids is None else ids[0],
+            ),
+            group=options.group,
+        )
+    except ValidationError as error:
+        raise UsageError(
+            f"{relative} cannot be split: {error.errors()[0]['msg']}.",
+            hint="It needs a label, at least one other column, and columns with names.",
+        ) from error
+    return data, ids
+
+
+def _free_names() -> Iterator[str]:
+    yield from _NEW_IDS
+    yield from (f"{_NEW_IDS[0]}_{number}" for number in count(2))
+
+
+def _drawn(
+    table: Table, data: Data, options: SplitOptions, seed: int
+) -> tuple[dict[str, Rows], str]:
+    """(part -> rows, how they were drawn)."""
+    label = table.columns[options.label]
+    if len(np.unique(label)) < 2:
+        raise UsageError(
+            f"{options.label} has one value in all rows: there is nothing to predict.",
+            hint="Name another column.",
+        )
+    if options.group is not None and options.time is not None:
+        raise UsageError(
+            "A split keeps groups whole or follows time, not both.",
+            hint="Give --group or --time; the plan's data.group may be added afterwards.",
+        )
+    classes = are_classes(label)
+    if options.stratify and (options.time is not None or not classes):
+        why = "a split by time has no classes" if classes else f"{options.label} holds no classes"
+        raise UsageError(f"--stratify: {why}.", hint="Leave it out.")
+    stratify = options.time is None and (classes if options.stratify is None else options.stratify)
+    parts = draw(
+        Draw(
+            shares={"held_out": options.held_out, "validation": options.validation},
+            seed=seed,
+            stratify=stratify,
+            label=label,
+            alike=_alike(table, data),
+            group=None if options.group is None else table.columns[options.group],
+            time=None if options.time is None else table.columns[options.time],
+        )
+    )
+    if options.time is not None:
+        return parts, f"by {options.time}, the newest rows held out"
+    by_class = f"stratified by {options.label}" if stratify else "at random"
+    if options.group is not None:
+        return parts, f"whole groups of {options.group}" + (f", {by_class}" if stratify else "")
+    return parts, by_class
+
+
+def _alike(table: Table, data: Data) -> Codes | None:
+    """Rows with equal inputs; None where equal rows are usual, and no copies."""
+    codes: dict[bytes, int] = {}
+    alike = [
+        codes.setdefault(key, len(codes)) for key in row_hashes(table.columns, data.held_out.inputs)
+    ]
+    usual = len(codes) < _DISTINCT * table.n
+    return None if usual or len(codes) == table.n else np.array(alike, dtype=np.int64)
+
+
+def _require_free(root: Path, parts: Mapping[str, bytes | None]) -> None:
+    """Raises RefusedError when another file is where a part will be; None: any file."""
+    for path, part in parts.items():
+        place = root / path
+        if os.path.lexists(place) and (part is None or not _same(place, part)):
+            raise RefusedError(
+                f"{path} is in the way: the split needs this place.",
+                hint="Remove or rename it.",
+                code="part_in_the_way",
+            )
+
+
+def _same(place: Path, part: bytes) -> bool:
+    regular = place.is_file() and not place.is_symlink()
+    return regular and place.stat().st_size == len(part) and place.read_bytes() == part
