@@ -1,5 +1,6 @@
 """`harness train EXP [-- COMMAND]`: the only way to start training."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import emit, environment, json_option, print_event, project_option
 from harness.cli.person import session_of
 from harness.domain.findings import as_text
+from harness.errors import UsageError
+from harness.runs.take import take
 from harness.runs.train import train
 
 
@@ -24,6 +27,13 @@ from harness.runs.train import train
     is_flag=True,
     help="Resume interrupted runs from their last checkpoint.",
 )
+@click.option(
+    "--from",
+    "sources",
+    metavar="EXP[,EXP...]",
+    default=None,
+    help="Take the kept checkpoints of these experiments; nothing is trained.",
+)
 @isolation_options
 @project_option
 @json_option
@@ -32,6 +42,7 @@ def command(
     training_command: tuple[str, ...],
     session: str | None,
     resume: bool,
+    sources: str | None,
     sandbox: str,
     reason: str,
     project: Path,
@@ -42,18 +53,39 @@ def command(
     E.g. `harness train exp-0001 -- python train.py`; the default command is the plan's
     training.entry. --resume continues a seed's interrupted run as a further attempt, if command,
     code, data, sandbox and the run's files are unchanged; its checkpoints are where the training
-    command left them. Exit 1 when a run failed or hit a limit.
+    command left them. --from, for an experiment that changes only predict, takes the final
+    checkpoints of another experiment, or of this one's earlier code; of several it makes a folder
+    with one member each, for an ensemble. Exit 1 when a run failed or hit a limit.
     """
-    with changing(project) as opened:
-        report = train(
-            opened,
-            experiment,
-            list(training_command) or None,
-            sandbox=isolation(opened, sandbox, reason, verb="train", experiment=experiment),
-            session=session or session_of(environment()),
-            resume=resume,
-            on_event=(lambda event: None) if as_json else print_event,
+    if sources is not None and (resume or training_command):
+        raise UsageError(
+            "--from trains nothing: it takes neither --resume nor a command.",
+            hint=f"`harness train {experiment} --from {sources}`, or leave --from out.",
         )
+    with changing(project) as opened:
+        used = isolation(opened, sandbox, reason, verb="train", experiment=experiment)
+        session = session or session_of(environment())
+        on_event = (lambda event: None) if as_json else print_event
+        if sources is not None:
+            report = take(
+                opened,
+                experiment,
+                [name.strip() for name in sources.split(",")],
+                sandbox=used,
+                session=session,
+                inherited=os.environ,
+                on_event=on_event,
+            )
+        else:
+            report = train(
+                opened,
+                experiment,
+                list(training_command) or None,
+                sandbox=used,
+                session=session,
+                resume=resume,
+                on_event=on_event,
+            )
     runs = [
         {
             "run": run.id,

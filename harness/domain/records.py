@@ -11,6 +11,10 @@ LEAST_SEEDS = 3
 """With fewer, nobody knows how much of a difference between two experiments is noise."""
 
 
+TAKEN = "taken"
+"""The launcher of a run that trained nothing: it took checkpoints of other runs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     id: str
@@ -58,6 +62,12 @@ class Run:
     def handle(self) -> dict[str, Any]:
         """Empty before the first start."""
         return {} if self.job is None else self.job["handle"]
+
+    @property
+    def taken_from(self) -> tuple[str, ...]:
+        """The runs that trained its weights, e.g. ("exp-0001/run-02",); empty when it did."""
+        taken = self.job is not None and self.job["launcher"] == TAKEN
+        return tuple(self.handle["from"]) if taken else ()
 
     @property
     def pid(self) -> int | None:

@@ -223,7 +223,9 @@ def _request(
         environment=job.environment,
         readable=granted(project.settings),
         hidden=(layout.state,),
-        limits=PredictLimits(predict_seconds=predict_limit(job.plan, run)),
+        limits=PredictLimits(
+            predict_seconds=predict_limit(job.plan, _trained_seconds(project, run))
+        ),
         before_predict=job.look.take if job.split is Split.HELD_OUT else _nothing,
     )
 
@@ -232,19 +234,27 @@ def _nothing() -> None:
     return
 
 
-def predict_limit(plan: Plan, run: Run) -> float:
-    """Seconds that one call of predict may take: what the plan says, else as long as the run
-    trained, within bounds."""
+def _trained_seconds(project: Project, run: Run) -> float:
+    """Of the run, or of the runs that trained the weights that it took."""
+    trained = [project.ledger.run(*name.split("/")) for name in run.taken_from] or [run]
+    return sum(one.seconds or 0.0 for one in trained)
+
+
+def predict_limit(plan: Plan, trained: float) -> float:
+    """Seconds that one call of predict may take: what the plan says, else as long as the training
+    took, within bounds."""
     if plan.oracle.predict_minutes is not None:
         return plan.oracle.predict_minutes * 60
-    return min(max(run.seconds or 0.0, _LEAST_PREDICT_S), _MOST_PREDICT_S)
+    return min(max(trained, _LEAST_PREDICT_S), _MOST_PREDICT_S)
 
 
 def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
     findings = list(outcome.findings)
     # A plan that sets predict's time has said that it may take that long.
     if job.plan.oracle.predict_minutes is None and outcome.predict_seconds is not None:
-        note = problems.longer_than_training(outcome.predict_seconds, run.seconds or 0.0)
+        note = problems.longer_than_training(
+            outcome.predict_seconds, _trained_seconds(job.project, run)
+        )
         findings += [note] if note else []
     job.project.ledger.append(
         EvaluationRecorded(

@@ -18,7 +18,7 @@ OF_A_RUN = ("metrics", "status", "checkpoints", "evaluation")
 
 def bypass(evidence: GateEvidence) -> Iterator[Finding]:
     """No run is without rows of the run logger."""
-    for of_run in evidence.runs:
+    for of_run in trained(evidence):
         yield from (finding for finding in of_run.run.findings if finding.code == BYPASSED)
 
 
@@ -86,7 +86,7 @@ def run_files(evidence: GateEvidence) -> Iterator[Finding]:
 def cadence(evidence: GateEvidence) -> Iterator[Finding]:
     """A completed run saved a checkpoint at least every `checkpoint_every` epochs."""
     every = evidence.checkpoint_every
-    for of_run in evidence.runs:
+    for of_run in trained(evidence):
         gap = of_run.without_checkpoint
         if (
             every is None
@@ -108,7 +108,8 @@ def cadence(evidence: GateEvidence) -> Iterator[Finding]:
 
 def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
     """Each run has a final checkpoint of its own, and the file still has the recorded hash."""
-    for of_run in _accountable(evidence):
+    takers = [of_run for of_run in evidence.runs if of_run.origins]
+    for of_run in (*_accountable(evidence), *takers):
         final = of_run.final
         if final is None:
             yield finding(
@@ -154,9 +155,14 @@ def _accountable(evidence: GateEvidence) -> list[RunEvidence]:
     # bypassed the run logger is told all that is missing, however it ended.
     return [
         of_run
-        for of_run in evidence.runs
+        for of_run in trained(evidence)
         if of_run.run.status is RunStatus.COMPLETED or bypassed(of_run)
     ]
+
+
+def trained(evidence: GateEvidence) -> list[RunEvidence]:
+    """The runs that count, in place of one that took its weights those that trained them."""
+    return [one for of_run in evidence.runs for one in of_run.origins or (of_run,)]
 
 
 def _file(file: FileEvidence, run: str | None = None) -> Iterator[Finding]:
@@ -264,7 +270,7 @@ def row_times(evidence: GateEvidence) -> Iterator[Finding]:
     """Each row has a time between the run's registration and its end, and none goes back."""
     # Where the supervisor saw the clock jump the times mean nothing; where it reported such rows
     # itself they are not reported twice.
-    for of_run in evidence.runs:
+    for of_run in trained(evidence):
         reported = any(
             finding.code in (CLOCK_SET, "metrics_out_of_time") for finding in of_run.run.findings
         )
@@ -273,7 +279,15 @@ def row_times(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def launches(evidence: GateEvidence) -> Iterator[Finding]:
-    """Restarts and runs that do not count are reported: a best of N shows its N."""
+    """Restarts and runs that do not count are reported, a best of N shows its N; so are runs that
+    trained nothing."""
+    if taken := sorted({name for of_run in evidence.runs for name in of_run.run.taken_from}):
+        yield finding(
+            "checkpoints_taken",
+            f"{evidence.experiment.id} has the weights of {', '.join(taken)}: it changes predict"
+            " alone, and trained nothing.",
+            runs=taken,
+        )
     for of_run in evidence.runs:
         if of_run.starts > 1:
             yield finding(

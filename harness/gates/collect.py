@@ -291,8 +291,10 @@ def _file_hashes(files: Sequence[FileEvidence]) -> dict[str, str]:
 
 def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:
     hashes = {}
-    for of_run in runs:
-        run, name = of_run.run, of_run.run.id
+    of_runs = [(of_run.run.id, of_run) for of_run in runs]
+    of_runs += [(origin.name, origin) for of_run in runs for origin in of_run.origins]
+    for name, of_run in of_runs:
+        run = of_run.run
         hashes[name] = _digest(
             [
                 run.seed,

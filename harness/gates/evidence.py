@@ -59,6 +59,8 @@ class RunEvidence:
     checkpoints: tuple[CheckpointEvidence, ...] = ()
     notes: tuple[str, ...] = ()
     """From its metrics: shown, never judged."""
+    origins: tuple["RunEvidence", ...] = ()
+    """Of the runs that trained the weights that it took: these answer for rows and files."""
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ from harness.artifacts.next_ideas import Idea, ideas
 from harness.artifacts.training_status import read_status
 from harness.domain.records import Run
 from harness.errors import HarnessError
+from harness.evaluation.scores import counted_runs
 from harness.files import sha256_bytes, sha256_file
 from harness.gates.evidence import CheckpointEvidence, FileEvidence, RunEvidence
 from harness.gates.findings import finding
@@ -60,7 +61,13 @@ def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvide
             )
             for checkpoint in recorded
         ),
+        origins=tuple(_origin(project, *name.split("/")) for name in run.taken_from),
     )
+
+
+def _origin(project: Project, experiment: str, run: str) -> RunEvidence:
+    counted = counted_runs(project.ledger.runs(experiment))
+    return run_evidence(project, project.ledger.run(experiment, run), counted)
 
 
 def _earlier(project: Project, checkpoint: Checkpoint, counted: Sequence[Run]) -> str | None:
@@ -68,6 +75,8 @@ def _earlier(project: Project, checkpoint: Checkpoint, counted: Sequence[Run]) -
     # Another seed's run that counts is the finding `seed_ignored`. A run of another experiment with
     # the same code, command, data and seed is expected to leave the same bytes.
     first = project.ledger.first_with_checkpoint(checkpoint.id)
+    if project.ledger.run(checkpoint.experiment, checkpoint.run).taken_from:
+        return None  # it says whose they are
     if first is None or (first.experiment, first.run) == (checkpoint.experiment, checkpoint.run):
         return None
     theirs, own = (project.ledger.run(one.experiment, one.run) for one in (first, checkpoint))

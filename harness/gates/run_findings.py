@@ -197,10 +197,16 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "It cannot be judged again. To train it again, open a new experiment.",
         INCONCLUSIVE,
     ),
+    "checkpoints_taken": FindingKind(
+        "The experiment took the weights of another one: what it changes is predict.",
+        "Nothing to do.",
+        PASS,
+    ),
     "checkpoint_copied": FindingKind(
         "A checkpoint has the bytes of one that another experiment or another seed left earlier.",
-        "Train this experiment's own configuration; only the same code, command, data and seed may"
-        " leave these bytes.",
+        "Where only predict is to change, take the checkpoints: `harness train EXP --from OTHER`."
+        " Else train this experiment's own configuration; only the same training code,"
+        " command, data and seed may leave these bytes.",
         FAIL,
     ),
     "checkpoint_known": FindingKind(

@@ -39,7 +39,7 @@ class Askable:
 
 _COUNTED = Askable(words=1)
 REQUESTS: dict[tuple[str, ...], Askable] = {
-    ("train",): Askable(flags=("--resume",), words=-1),
+    ("train",): Askable(flags=("--resume",), values=("--from",), words=-1),
     ("evaluate",): Askable(values=("--split",), words=1),
     ("gate", "check"): Askable(values=("--gate",), words=1),
     ("experiment", "new"): Askable(values=("--hypothesis", "--rationale", "--parent")),

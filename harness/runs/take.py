@@ -1,0 +1,216 @@
+"""`harness train EXP --from OTHER`: another experiment's kept checkpoints become this one's, for an
+experiment that changes only predict; of several experiments together, for an ensemble.
+
+Nothing is trained. Each seed gets a run whose facts name the runs that trained its weights; these
+runs' rows and findings are its evidence.
+"""
+
+import functools
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from harness.artifacts.code_snapshot import write_snapshot
+from harness.artifacts.content import hash_path
+from harness.domain.grade import Caller, weakest
+from harness.domain.records import TAKEN, Run
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import RunStatus, SandboxKind
+from harness.errors import RefusedError
+from harness.evaluation.predict import copy_checkpoint
+from harness.evaluation.problems import Unscorable
+from harness.evaluation.scores import counted_runs
+from harness.gates.alarms import undiagnosed_runs
+from harness.ledger.facts import Checkpoint, CheckpointRecorded, RunEnded, RunStarted
+from harness.ledger.project import Project
+from harness.plans.approved import seeds_for
+from harness.process import identity
+from harness.runs.checkpoint_watch import size_of
+from harness.runs.collect import write_run_json
+from harness.runs.environment import fresh_folder
+from harness.runs.lock import supervising
+from harness.runs.recover import close_abandoned
+from harness.runs.supervisor import Event, new_token
+from harness.runs.train import TrainReport
+from harness.runs.train_job import TrainJob, prepare
+
+Kept = tuple[Run, Checkpoint]
+
+
+def take(
+    project: Project,
+    experiment: str,
+    sources: Sequence[str],
+    *,
+    sandbox: Sandbox,
+    session: str | None,
+    inherited: Mapping[str, str],
+    on_event: Event = lambda event: None,
+) -> TrainReport:
+    """A completed run for each of the plan's seeds, with the final checkpoints that the `sources`
+    have of that seed: one as it is, several in one folder, each under its experiment's id.
+
+    Raises RefusedError (nothing_to_take, data_differs, alarm_undiagnosed, checkpoint_changed) and
+    what `prepare` raises.
+    """
+    with supervising(project.layout, experiment):
+        recovered = close_abandoned(project, experiment)
+        job = prepare(
+            project, experiment, None, sandbox=sandbox, session=session, inherited=inherited
+        )
+        kept = {source: _kept(job, source) for source in dict.fromkeys(sources)}
+        seeds = seeds_for(job.approved.sha256, job.plan.oracle.seeds)
+        for source, by_seed in kept.items():
+            if lacking := [seed for seed in seeds if seed not in by_seed]:
+                raise _nothing(source, f"no completed run of the plan's seeds {lacking}")
+        write_snapshot(job.snapshot, project.layout.experiment(experiment, "code"))
+        runs = []
+        for seed in seeds:
+            run = _take_seed(job, seed, {source: of[seed] for source, of in kept.items()})
+            runs.append(run)
+            on_event({"kind": "run", "run": f"{experiment}/{run.id}", "text": run.reason})
+    return TrainReport(experiment=experiment, runs=runs, findings=recovered, ok=True)
+
+
+def _kept(job: TrainJob, source: str) -> dict[int, Kept]:
+    """Seed -> its run that counts, and the final checkpoint that it left."""
+    project = job.project
+    runs = counted_runs(project.ledger.runs(project.ledger.experiment(source).id))
+    finals = {point.run: point for point in project.ledger.checkpoints(source) if point.final}
+    kept = {
+        run.seed: (run, finals[run.id])
+        for run in runs
+        if run.status is RunStatus.COMPLETED and run.id in finals
+    }
+    if not kept:
+        raise _nothing(source, "no completed run with a final checkpoint")
+    if unexplained := sorted(set(undiagnosed_runs(project, source)) & {run.id for run in runs}):
+        raise RefusedError(
+            f"{source} has alarms that no diagnosis explains: {', '.join(unexplained)}.",
+            hint=f"Write the diagnosis.md of {source} first.",
+            code="alarm_undiagnosed",
+        )
+    if any(run.data != job.data for run, _ in kept.values()):
+        raise RefusedError(
+            f"{source} was trained on other data than the plan has now.",
+            hint=f"Train {job.experiment} with `harness train {job.experiment}`.",
+            code="data_differs",
+        )
+    return kept
+
+
+def _nothing(source: str, what: str) -> RefusedError:
+    return RefusedError(
+        f"{source} has {what}.",
+        hint=f"`harness experiment show {source}` lists its runs; train it first.",
+        code="nothing_to_take",
+    )
+
+
+def _take_seed(job: TrainJob, seed: int, members: Mapping[str, Kept]) -> Run:
+    project, layout = job.project, job.project.layout
+    with TemporaryDirectory(dir=layout.state, prefix="taken-") as name:
+        copies = {
+            source: _copy(project, run, point, Path(name).resolve())
+            for source, (run, point) in members.items()
+        }
+        trained = [origin for run, _ in members.values() for origin in origins(run)]
+        registered = project.ledger.register_run(
+            experiment=job.experiment,
+            seed=seed,
+            argv=list(next(iter(members.values()))[0].argv),
+            code=job.snapshot.hash,
+            data=job.data,
+            environment=job.environment,
+            sandbox=_least([run.sandbox for run, _ in members.values()]),
+            session=job.session,
+            caller=_callers(job, [run for run, _ in members.values()]),
+            token=new_token()[1],
+        )
+        fresh_folder(layout.run(job.experiment, registered.id))
+        place = _lay(copies, layout.run(job.experiment, registered.id, "checkpoints"))
+    _record(project, registered, trained, place, [point for _, point in members.values()])
+    return project.ledger.run(job.experiment, registered.id)
+
+
+def origins(run: Run) -> tuple[str, ...]:
+    """The runs that trained its weights: its own name, unless it took them."""
+    return run.taken_from or (f"{run.experiment}/{run.id}",)
+
+
+def _copy(project: Project, run: Run, point: Checkpoint, folder: Path) -> tuple[str, Path]:
+    """(name, a verified copy) of the checkpoint."""
+    own = folder / run.experiment
+    own.mkdir()
+    path = project.layout.root / point.path
+    try:
+        copy = copy_checkpoint(path, own, root=project.layout.root, expected=point.id)
+    except Unscorable as error:
+        finding = error.finding
+        raise RefusedError(finding.message, hint=finding.hint, code=finding.code) from error
+    return path.name, copy
+
+
+def _lay(copies: Mapping[str, tuple[str, Path]], folder: Path) -> Path:
+    """Move the copies below `folder`; the checkpoint that they make."""
+    folder.mkdir()
+    if len(copies) == 1:
+        ((name, copy),) = copies.values()
+        return _moved(copy, folder / name)
+    members = folder / "members"
+    for source, (name, copy) in copies.items():
+        (members / source).mkdir(parents=True)
+        _moved(copy, members / source / name)
+    return members
+
+
+def _moved(copy: Path, target: Path) -> Path:
+    shutil.move(copy, target)  # the state directory may lie on another disk
+    return target
+
+
+def _least(sandboxes: Sequence[str]) -> str:
+    """What isolates least."""
+    none = SandboxKind.NONE.value
+    return none if none in sandboxes else sandboxes[0]
+
+
+def _callers(job: TrainJob, runs: Sequence[Run]) -> str:
+    own = job.project.caller_for(job.experiment)
+    return str(functools.reduce(weakest, (Caller.read(run.caller) for run in runs), own))
+
+
+def _record(
+    project: Project, run: Run, trained: list[str], place: Path, points: Sequence[Checkpoint]
+) -> None:
+    layout = project.layout
+    checkpoint = CheckpointRecorded(
+        experiment=run.experiment,
+        run=run.id,
+        checkpoint=hash_path(place),
+        path=layout.relative(place),
+        bytes=size_of(place),
+        epoch=points[0].epoch if len(points) == 1 else None,
+        final=True,
+    )
+    ended = RunEnded(
+        experiment=run.experiment,
+        run=run.id,
+        status=RunStatus.COMPLETED.value,
+        exit_code=None,
+        reason=f"takes the checkpoint of {', '.join(trained)}; nothing was trained",
+        seconds=0.0,
+        rows=0,
+    )
+    started = RunStarted(
+        experiment=run.experiment,
+        run=run.id,
+        job={"launcher": TAKEN, "handle": {"from": trained}},
+        supervisor=identity(),
+    )
+    # Together: killed before, the run is closed as lost; nothing of it was started.
+    with project.ledger.transaction() as writer:
+        for fact in (started, checkpoint, ended):
+            writer.append(fact)
+    write_run_json(layout, project.ledger.run(run.experiment, run.id), ended)
