@@ -90,6 +90,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("checkpoint_unreadable", "file forms"),
     ("checkpoint_changed", "checkpoint record"),
     ("checkpoint_", "checkpoint lineage"),
+    ("checkpoints_taken", "checkpoint lineage"),
     ("weights_unused", "weights probe"),
     ("weights_", "checkpoint lineage"),
     ("code_", "code snapshot"),

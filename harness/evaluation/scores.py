@@ -92,23 +92,40 @@ def row_noise(*scores: Score) -> float:
     return math.hypot(*widths) if len(widths) == len(scores) else 0.0
 
 
-def seed_findings(evaluations: Sequence[Evaluation]) -> list[Finding]:
-    """`seed_ignored` for each checkpoint that two different seeds share."""
+def seed_findings(
+    evaluations: Sequence[Evaluation], *, deterministic: bool = False
+) -> list[Finding]:
+    """For each checkpoint that two different seeds share `seed_ignored`, or the note
+    `seeds_are_one` where the plan says that training draws nothing at random."""
     seeds: defaultdict[str, set[int]] = defaultdict(set)
     for evaluation in evaluations:
         seeds[evaluation.checkpoint].add(evaluation.seed)
     return [
-        Finding(
-            "seed_ignored",
-            f"Seeds {', '.join(map(str, sorted(shared)))} gave the same checkpoint"
-            f" {checkpoint[:12]}: their runs count as one, and the spread over seeds means"
-            " nothing.",
-            "Seed every random generator of the training with HARNESS_SEED, then train again.",
-            {"checkpoint": checkpoint, "seeds": sorted(shared)},
-        )
+        _alike(checkpoint, sorted(shared), deterministic)
         for checkpoint, shared in sorted(seeds.items())
         if len(shared) > 1
     ]
+
+
+def _alike(checkpoint: str, seeds: list[int], deterministic: bool) -> Finding:
+    alike = f"Seeds {', '.join(map(str, seeds))} gave the same checkpoint {checkpoint[:12]}"
+    data = {"checkpoint": checkpoint, "seeds": seeds}
+    if deterministic:
+        return Finding(
+            "seeds_are_one",
+            f"{alike}, as the plan says: they count as one, and only the rows tell how sure the"
+            " score is.",
+            "Nothing to do.",
+            data,
+        )
+    return Finding(
+        "seed_ignored",
+        f"{alike}: their runs count as one, and the spread over seeds means nothing.",
+        "Seed every random generator of the training with HARNESS_SEED, then train again. Where"
+        " training draws nothing at random (nearest neighbours, a closed form), a person sets"
+        " training.deterministic: true in the plan and approves it again.",
+        data,
+    )
 
 
 def _joined(intervals: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:

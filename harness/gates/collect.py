@@ -47,6 +47,7 @@ from harness.plans.approved import (
     plan_of,
     seeds_of,
 )
+from harness.plans.parse import plan_from
 
 _PARSERS: dict[str, Any] = {
     "hypothesis": read_hypothesis,
@@ -101,7 +102,9 @@ def _collect(
         runs=tuple(run_evidence(project, run, counted) for run in counted),
         launched=tuple(launched),
         evaluations=tuple(scored),
-        ignored_seeds=tuple(seed_findings(scored)),
+        ignored_seeds=tuple(
+            seed_findings(scored, deterministic=plan_from(approved.content).training.deterministic)
+        ),
         frozen_changes=tuple(frozen_changes(project, project.plan())),
         tampering=tampering,
         control_changes=_control_findings(

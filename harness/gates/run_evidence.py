@@ -1,16 +1,20 @@
 """Gathers what one run left: files, rows, checkpoints."""
 
 import os
+import shlex
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import content_hash, linked, read_text
 from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import Metrics, Row, place, read_rows
 from harness.artifacts.metrics_notes import notes_of, row_times
 from harness.artifacts.next_ideas import Idea, ideas
+from harness.artifacts.objects import ObjectDamagedError
+from harness.artifacts.training_code import same_training
 from harness.artifacts.training_status import read_status
 from harness.domain.records import Run
 from harness.errors import HarnessError
@@ -20,6 +24,7 @@ from harness.gates.evidence import CheckpointEvidence, FileEvidence, RunEvidence
 from harness.gates.findings import finding
 from harness.ledger.facts import Checkpoint
 from harness.ledger.project import Project
+from harness.plans.approved import plan_of
 
 
 def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvidence:
@@ -72,25 +77,42 @@ def _origin(project: Project, experiment: str, run: str) -> RunEvidence:
 
 def _earlier(project: Project, checkpoint: Checkpoint, counted: Sequence[Run]) -> str | None:
     """The run that left these bytes first, unless it may have."""
-    # Another seed's run that counts is the finding `seed_ignored`. A run of another experiment with
-    # the same code, command, data and seed is expected to leave the same bytes.
-    first = project.ledger.first_with_checkpoint(checkpoint.id)
-    if project.ledger.run(checkpoint.experiment, checkpoint.run).taken_from:
+    own = project.ledger.run(checkpoint.experiment, checkpoint.run)
+    if own.taken_from:
         return None  # it says whose they are
-    if first is None or (first.experiment, first.run) == (checkpoint.experiment, checkpoint.run):
+    holders = project.ledger.with_checkpoint(checkpoint.id)
+    first = holders[0]
+    if (first.experiment, first.run) == (own.experiment, own.id):
         return None
-    theirs, own = (project.ledger.run(one.experiment, one.run) for one in (first, checkpoint))
-    if first.experiment == checkpoint.experiment:
-        if theirs.seed == own.seed or first.run in {run.id for run in counted}:
-            return None
-    elif (theirs.code, theirs.argv, theirs.data, theirs.seed) == (
-        own.code,
-        own.argv,
-        own.data,
-        own.seed,
-    ):
+    # All of the experiment that was first: where training draws nothing, its seeds are alike.
+    theirs = [
+        project.ledger.run(one.experiment, one.run)
+        for one in holders
+        if one.experiment == first.experiment and one.run != own.id
+    ]
+    if any(_may_be_equal(project, run, own, counted) for run in theirs):
         return None
     return f"{first.experiment}/{first.run}"
+
+
+def _may_be_equal(project: Project, theirs: Run, own: Run, counted: Sequence[Run]) -> bool:
+    # Another seed's run that counts is the finding `seed_ignored`. A run of another experiment that
+    # trains by the same code, command and data with the same seed is expected to leave the same
+    # bytes, whatever predict does with them.
+    if theirs.experiment == own.experiment:
+        return theirs.seed == own.seed or theirs.id in {run.id for run in counted}
+    if (theirs.argv, theirs.data, theirs.seed) != (own.argv, own.data, own.seed):
+        return False
+    if theirs.code == own.code:
+        return True
+    plan = plan_of(project, project.ledger.experiment(own.experiment))
+    predict = shlex.split(plan.content["oracle"]["predict"])
+    objects = project.layout.objects
+    try:
+        first, second = (load_snapshot(objects, run.code) for run in (theirs, own))
+        return same_training(first, second, own.argv, predict, objects)
+    except ObjectDamagedError:
+        return False
 
 
 def _of_rows(metrics: Metrics | None) -> dict[str, Any]:

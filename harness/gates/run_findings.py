@@ -46,8 +46,13 @@ RUN_FINDINGS: dict[str, FindingKind] = {
     "seed_ignored": FindingKind(
         "Two seeds gave the same weights.",
         "Let the training code take its seed from the run logger (`log.seed`), for every source of"
-        " randomness.",
+        " randomness; where it has none, a person sets training.deterministic in the plan.",
         FAIL,
+    ),
+    "seeds_are_one": FindingKind(
+        "Training draws nothing at random, as the plan says: its seeds count as one.",
+        "Nothing to do.",
+        PASS,
     ),
     # what a supervisor found
     "run_end_missing": FindingKind(

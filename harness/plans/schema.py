@@ -153,6 +153,8 @@ class Oracle(PlanPart):
 class Training(PlanPart):
     entry: Command
     checkpoint_every: Count = 10
+    deterministic: bool = False
+    """It draws nothing at random: seeds may give the same weights, and count as one then."""
 
 
 class Budget(PlanPart):

@@ -400,6 +400,7 @@ def test_the_table_of_faults_covers_every_code_that_a_gate_raises_itself() -> No
         "budget_spent",
         "stopped_by_alarm",
         "result_rejected",
+        "weights_unused",
     }
     assert own - raised - notes == passed_on
 

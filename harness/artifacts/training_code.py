@@ -1,0 +1,78 @@
+"""Which files of a code snapshot a training command runs, as far as its text says: the Python files
+that it names, and those of the project that these import, directly or not."""
+
+import ast
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+
+from harness.artifacts.code_snapshot import Snapshot
+from harness.artifacts.objects import load_object
+
+_PYTHON = ".py"
+
+
+def same_training(
+    first: Snapshot,
+    second: Snapshot,
+    argv: Sequence[str],
+    predict: Sequence[str],
+    objects: Path,
+) -> bool:
+    """Whether two snapshots differ only in Python files that `argv` does not run, and in files that
+    the words of `predict` name. Raises ObjectDamagedError."""
+    # Another file that differs, such as a configuration, may be read by training.
+    changed = {
+        name
+        for name in {*first.files, *second.files}
+        if first.files.get(name) != second.files.get(name)
+    }
+    run = {*_run_by(first, argv, objects), *_run_by(second, argv, objects)}
+    if not run or not all(name.endswith(_PYTHON) for name in run):
+        return not changed  # what a shell script runs is not known
+    others = {name for name in changed if name.endswith(_PYTHON) and name not in run}
+    return first.links == second.links and changed <= {*others, *(set(predict) - run)}
+
+
+def _run_by(snapshot: Snapshot, argv: Sequence[str], objects: Path) -> set[str]:
+    modules = [word for flag, word in pairwise(argv) if flag == "-m"]
+    found: set[str] = set()
+    due = [str(PurePosixPath(word)) for word in argv if str(PurePosixPath(word)) in snapshot.files]
+    due += [name for module in modules for name in _files_of(snapshot, module)]
+    while due:
+        name = due.pop()
+        if name in found:
+            continue
+        found.add(name)
+        if name.endswith(_PYTHON):
+            text = load_object(objects, snapshot.files[name])
+            due += [file for module in _imported(text) for file in _files_of(snapshot, module)]
+    return found
+
+
+def _imported(text: bytes) -> set[str]:
+    """Dotted names, without the dots of relative imports; a name that is imported from a module
+    may be a module itself."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return set()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            top = f"{node.module}." if node.module else ""
+            names.update(f"{top}{alias.name}" for alias in node.names)
+    return names
+
+
+def _files_of(snapshot: Snapshot, module: str) -> list[str]:
+    """The files that importing `module` may run, wherever the project keeps
+    its packages."""
+    parts = module.split(".")
+    paths = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    ends = [end for path in paths for end in (f"{path}{_PYTHON}", f"{path}/__init__{_PYTHON}")]
+    return [
+        name for name in snapshot.files for end in ends if name == end or name.endswith(f"/{end}")
+    ]
