@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import FrontMatter, quote, read_front_matter
+from harness.domain.plain_text import plain
 from harness.errors import UsageError
 
 SECTIONS = ("What happened", "Mechanism", "Evidence")
@@ -91,9 +92,9 @@ def render_hypothesis(
             f"hypothesis: {quote(hypothesis)}",
             "---",
             "",
-            f"# {hypothesis}",
+            f"# {plain(hypothesis)}",
             "",
-            rationale.strip(),
+            plain(rationale).strip(),
             "",
         ]
     )
@@ -224,13 +225,15 @@ def render_result(
         name: claim_from(
             name, value if isinstance(value, str) else repr(value), where="result.md"
         ).text
-        for name, value in claims.items()
+        for name, value in ((plain(name), value) for name, value in claims.items())
     }
     lines.append("claims: {}" if not texts else "claims:")
     lines += [f"  {quote(name)}: {text}" for name, text in texts.items()]
     lines.append("shortfalls: []" if not shortfalls else "shortfalls:")
     lines += [f"  - {quote(shortfall)}" for shortfall in shortfalls]
-    return "\n".join([*lines, "---", "", f"# Result of {experiment}", "", summary.strip(), ""])
+    return "\n".join(
+        [*lines, "---", "", f"# Result of {experiment}", "", plain(summary).strip(), ""]
+    )
 
 
 def read_result(path: Path) -> ResultFile:

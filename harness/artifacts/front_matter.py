@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from harness.domain.plain_text import plain
 from harness.errors import UsageError
 
 Path = tuple[str | int, ...]
@@ -93,20 +94,9 @@ def read_yaml(text: str, *, where: str) -> FrontMatter:
 
 
 def quote(text: str) -> str:
-    """`text` as a YAML scalar on one line, which this parser reads back exactly."""
-    escaped = (
-        text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    )
-    return '"' + "".join(_escape(character) for character in escaped) + '"'
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    if 0xD800 <= code <= 0xDFFF:  # a lone surrogate has no UTF-8 form
-        return "\ufffd"
-    if code < 0x20 or 0x7F <= code <= 0x9F or code in (0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF):
-        return f"\\u{code:04x}"
-    return character
+    """`text` as a YAML scalar on one line, which this parser reads back as plain text."""
+    escaped = plain(text).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t") + '"'
 
 
 def _read(block: str, *, where: str, offset: int, body: str, hint: str) -> FrontMatter:

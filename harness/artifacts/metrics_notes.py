@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from harness.artifacts.metrics_file import Metrics, Row, place, values
 from harness.clock import parse_iso
+from harness.domain.plain_text import one_line
 
 REPEATED_ROWS = 20
 """Equal losses in a row that are noted: even on a plateau the last digits move."""
@@ -45,7 +46,7 @@ def not_restored(rows: Iterable[Row]) -> list[str]:
             missing = row.get("missing")
             names = [str(name) for name in missing] if isinstance(missing, list) else []
             text = ", ".join(names) or "parts that it does not name"
-            resumes.append("".join(char if char.isprintable() else " " for char in text)[:_LONGEST])
+            resumes.append(one_line(text, _LONGEST))
     return resumes
 
 

@@ -4,12 +4,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.domain.plain_text import inline, one_line, plain
+
 CONFIDENCE = ("high", "medium", "low")
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?P<idea>\S.*)")
 _ANSWER = re.compile(
     r"\[(?P<answers>[a-z_]+),\s*(?P<confidence>high|medium|low)\]\s+(?P<text>\S.*)"
 )
-_LONGEST = 300
+LONGEST = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,33 +25,31 @@ class Idea:
 
 def ideas(text: str) -> list[Idea]:
     """The list items, in order; without any, the first line that is not a heading."""
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in plain(text).split("\n")]
     listed = [_idea(match["idea"]) for line in lines if (match := _ITEM.match(line))]
-    plain = (line for line in lines if line and not line.startswith(("#", "---", "```", "<!--")))
-    return listed or [_idea(line) for line in list(plain)[:1]]
+    others = (line for line in lines if line and not line.startswith(("#", "---", "```", "<!--")))
+    return listed or [_idea(line) for line in list(others)[:1]]
 
 
 def with_ideas(text: str, title: str, added: Sequence[Idea]) -> str:
     """next.md with the ideas `added` in front of its `text`, none twice."""
-    known = {idea.text for idea in ideas(text)}
+    known = {inline(idea.text) for idea in ideas(text)}
     new = [
-        f"- [{idea.answers}, {idea.confidence}] {idea.text}"
+        f"- [{idea.answers}, {idea.confidence}] {said}"
         for idea in added
-        if idea.text not in known
+        if (said := inline(idea.text)) not in known
     ]
     if not new:
         return text
     return "\n".join([f"## {title}", "", *new, "", *([text.strip(), ""] if text.strip() else [])])
 
 
-def one_line(text: str) -> str:
-    return " ".join(text.split())[:_LONGEST].strip()
-
-
 def _idea(text: str) -> Idea:
     match = _ANSWER.match(text)
     if match is None:
-        return Idea(text=one_line(text))
+        return Idea(text=one_line(text, LONGEST))
     return Idea(
-        text=one_line(match["text"]), answers=match["answers"], confidence=match["confidence"]
+        text=one_line(match["text"], LONGEST),
+        answers=match["answers"],
+        confidence=match["confidence"],
     )

@@ -153,17 +153,13 @@ class Figure:
 
 
 def normalise(text: str) -> str:
-    """Plain digits, spaces and no emphasis or invisible characters, on the same lines."""
-    plain = "".join(map(_plain_sign, text))
-    return re.sub(r"\*|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", " ", plain)
+    """Plain digits, spaces and no emphasis, on the same lines; `text` is plain."""
+    folded = "".join(map(_folded, text))
+    return re.sub(r"\*|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", " ", folded)
 
 
-def _plain_sign(sign: str) -> str:
-    kind = unicodedata.category(sign)
-    # Zero width: it could hide inside a number.
-    if kind == "Cf":
-        return ""
-    if kind == "Nd":
+def _folded(sign: str) -> str:
+    if unicodedata.category(sign) == "Nd":
         return str(unicodedata.decimal(sign))
     # U+066B is the Arabic decimal separator. A sign that folds to several would shift the rest.
     folded = unicodedata.normalize("NFKC", sign)

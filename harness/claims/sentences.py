@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.claims.figures import normalise
 from harness.claims.vocabulary import EXPERIMENT
+from harness.domain.plain_text import plain
 
 _POINTER = re.compile(r"(?:docs/)?(evidence/[\w.-]+\.json)|(bench/[\w./-]+\.py)")
 # A sign that ends a sentence, then white space and a capital, quote or bracket: not `0.93 e.g. by`.
@@ -57,8 +58,8 @@ def sentences(
     `quotes`: read quotations too, as in the decision log, which quotes its decisions.
     """
     lines = [
-        normalise(unescape(line))
-        for line in without_comments(_without_front_matter(text)).split("\n")
+        normalise(plain(unescape(line)).replace("\n", " "))
+        for line in without_comments(_without_front_matter(plain(text))).split("\n")
     ]
     sections = list(_sections(lines))
     result: list[Sentence] = []

@@ -10,7 +10,7 @@ import click
 
 from harness.cheats.bench import known_ids, run_bench
 from harness.cheats.report import figures, leave_one_out, merged, page, problems, through
-from harness.cli.output import CommandGroup, emit, json_option, sandbox_option
+from harness.cli.output import CommandGroup, emit, json_option, sandbox_option, tell
 from harness.clock import SystemClock, iso
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json
@@ -48,7 +48,7 @@ def run(
             hint=f"Known: {', '.join(known_ids())}.",
             code="unknown_cheat",
         )
-    document = run_bench(ids, sandbox, jobs, tell=lambda line: click.echo(line, err=True))
+    document = run_bench(ids, sandbox, jobs, tell=tell)
     if ids and evidence is not None and evidence.is_file():
         document = merged(document, json.loads(evidence.read_text("utf-8")), known_ids())
     faults = problems(document)

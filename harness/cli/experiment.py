@@ -14,6 +14,7 @@ from harness.cli.reading import reading
 from harness.decisions.claimed import claim_notes
 from harness.decisions.experiments import open_experiment, record_result
 from harness.domain.findings import as_text
+from harness.domain.plain_text import one_line
 from harness.domain.statuses import spoken
 from harness.errors import UsageError
 from harness.views.experiments import comparison, details
@@ -126,7 +127,7 @@ def show(experiment: str, project: Path, as_json: bool) -> None:
         record = opened.ledger.experiment(experiment)
         row = experiment_row(opened, record)
         document = {**row, **details(opened, record)}
-    emit(document, _show_text(row, document), as_json=as_json)
+    emit(document, *_shown(row, document), as_json=as_json)
 
 
 @command.command("compare")
@@ -162,7 +163,7 @@ def _claims(options: Sequence[str]) -> dict[str, str]:
     return claims
 
 
-def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
+def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
     elsewhere = ", checked elsewhere" if document["checked"] == "elsewhere" else ""
     gate = f" ({spoken(row['gate'])} gate)" if row["gate"] else ""
     head = [
@@ -170,9 +171,9 @@ def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
         f"parent   {row['parent'] or '-'}",
         f"score    {score_text(row)}",
         f"verdict  {document['standing'] or '-'}{elsewhere}{gate}",
-        *(f"  - {finding['message']} {finding['hint']}" for finding in row["findings"]),
+        *(f"  - {one_line(one['message'])} {one_line(one['hint'])}" for one in row["findings"]),
         *(
-            f"  noticed: {note}"
+            f"  noticed: {one_line(note)}"
             for verdict in document["verdicts"][-1:]
             for note in verdict["notes"]
         ),
@@ -186,4 +187,4 @@ def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
                 for row in rows
             ]
             parts.append(render_table(title, columns, cells))
-    return "\n".join(parts)
+    return parts

@@ -14,7 +14,7 @@ from importlib.metadata import version
 import click
 
 from harness.cli.clean_start import start_clean
-from harness.cli.output import CommandGroup, fail
+from harness.cli.output import CommandGroup, fail, tell
 from harness.errors import HarnessError
 from harness.judge import client
 from harness.judge.identity import end_with_server
@@ -144,7 +144,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.close()  # the reader is gone; Python would complain while flushing
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the boundary: a bug of ours ends as exit 3
-        traceback.print_exc()
+        tell(traceback.format_exc())
         fail(
             "harness_failed",
             f"The harness failed: {type(error).__name__}: {error}.",

@@ -5,10 +5,11 @@ import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
+from harness.domain.plain_text import TableText, one_line, plain, plain_json
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.files import pretty_json
@@ -52,20 +53,34 @@ def environment() -> Mapping[str, str]:
 
 
 def emit(document: Mapping[str, Any], *lines: str, as_json: bool) -> None:
-    """Print the answer: the document as JSON, or `lines`."""
-    if sys.stdout is None:  # the caller closed it: nobody reads the answer
+    """Print the answer, the document as JSON or `lines`; to nobody where stdout is closed."""
+    if as_json:
+        _write(sys.stdout, plain_json(pretty_json(dict(document))))
         return
-    text = "\n".join(lines).rstrip("\n") + "\n"
-    sys.stdout.write(pretty_json(dict(document)) if as_json else text)
-    sys.stdout.flush()
+    shown = (line if isinstance(line, TableText) else plain(line) for line in lines)
+    _write(sys.stdout, "\n".join(shown).rstrip("\n") + "\n")
+
+
+def tell(text: str, *, error: bool = True) -> None:
+    """Print lines that are no answer, on stderr; or, without `error`, one of an answer that goes
+    on."""
+    _write(sys.stderr if error else sys.stdout, f"{plain(text)}\n")
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:
+        return
+    encoding = stream.encoding or "utf-8"  # the terminal may not be able to show all of it
+    stream.write(text.encode(encoding, "replace").decode(encoding))
+    stream.flush()
 
 
 def fail(code: str, message: str, hint: str, exit_code: int, *, as_json: bool) -> NoReturn:
     """Exit with the error: as JSON on stdout, or as text on stderr."""
     if as_json:
-        sys.stdout.write(pretty_json({"error": {"code": code, "message": message, "hint": hint}}))
+        emit({"error": {"code": code, "message": message, "hint": hint}}, as_json=True)
     else:
-        sys.stderr.write(f"harness: {message}\n  {hint}\n" if hint else f"harness: {message}\n")
+        tell(f"harness: {message}\n  {hint}" if hint else f"harness: {message}")
     sys.exit(exit_code)
 
 
@@ -88,5 +103,4 @@ class CommandGroup(click.Group):
 
 def print_event(event: Mapping[str, Any]) -> None:
     """Print `event["text"]` on stderr, one line; the rest of an event is for programs."""
-    sys.stderr.write(f"{event['text']}\n")
-    sys.stderr.flush()
+    tell(one_line(str(event["text"])))

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
+from harness.cli.output import CommandGroup, emit, environment, json_option, project_option, tell
 from harness.cli.person import require_person
 from harness.domain.findings import Finding, as_text
 from harness.plans.approval import approve_plan, check_plan
@@ -42,7 +42,8 @@ def check(plan: Path, project: Path, as_json: bool) -> None:
         if as_json:
             emit({**document, "error": plain}, as_json=True)
             sys.exit(error.exit_code)
-        sys.stderr.write("".join(f"{line}\n" for line in as_text(checked.findings).splitlines()))
+        if checked.findings:
+            tell(as_text(checked.findings))
         raise error
     emit(document, f"{plan} can be approved.\n{as_text(checked.findings)}", as_json=as_json)
 

@@ -7,6 +7,7 @@ import click
 
 from harness.cli.output import emit, json_option, project_option, sandbox_for
 from harness.cli.reading import reading
+from harness.domain.plain_text import one_line
 from harness.projections.briefing import briefing
 from harness.views.snapshot import snapshot
 from harness.views.tables import experiments_table
@@ -26,10 +27,10 @@ def command(only_briefing: bool, project: Path, as_json: bool) -> None:
             emit({"briefing": text}, text, as_json=as_json)
             return
         picture = snapshot(opened, sandbox=sandbox_for("auto").kind)
-    emit(picture, _text(picture), as_json=as_json)
+    emit(picture, *_text(picture), as_json=as_json)
 
 
-def _text(picture: dict[str, Any]) -> str:
+def _text(picture: dict[str, Any]) -> list[str]:
     plan = picture["plan"]
     lines = [
         f"project  {picture['project']['id']}  {picture['project']['root']}",
@@ -57,7 +58,6 @@ def _text(picture: dict[str, Any]) -> str:
         + ("" if run["alive"] else "  (process gone)")
         for run in picture["runs"]
     ]
-    lines += [f"alarm    {finding['message']}" for finding in picture["alarms"]]
+    lines += [f"alarm    {one_line(finding['message'])}" for finding in picture["alarms"]]
     rows = picture["experiments"]
-    table = experiments_table(rows) if rows else "no experiments yet\n"
-    return "\n".join(lines) + "\n\n" + table
+    return [*lines, "", experiments_table(rows) if rows else "no experiments yet"]

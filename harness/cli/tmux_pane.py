@@ -3,10 +3,10 @@
 import contextlib
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from harness.cli.output import tell
 from harness.errors import UsageError
 from harness.process import harness_command
 
@@ -49,7 +49,7 @@ def watched_beside(project: Path, environ: Mapping[str, str], *, wanted: bool) -
     try:
         pane = split(["--follow", "--project", str(project.resolve())], environ)
     except UsageError as error:
-        sys.stderr.write(f"no dashboard: {error.message}\n")
+        tell(f"no dashboard: {error.message}")
     try:
         yield
     finally:

@@ -11,14 +11,16 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.output import emit, environment, json_option, project_option, tell
 from harness.cli.reading import reading
 from harness.cli.tmux_pane import split
 from harness.clock import SystemClock
+from harness.domain.plain_text import one_line
 from harness.domain.statuses import FINAL_RUNS
 from harness.errors import NotFoundError, UsageError
 from harness.foreign.formats import find_logs
 from harness.ledger.project import Project
+from harness.views.console import PlainConsole
 from harness.views.dashboard import draw
 from harness.views.follow import MOST_RUNS, Follower
 from harness.views.follow_experiment import ExperimentFollower, watched
@@ -64,7 +66,7 @@ def command(
         pane = split([*target, "--project", str(project.resolve())], environment())
         emit({"pane": pane}, f"watching in pane {pane}", as_json=as_json)
         return
-    console = Console(file=sys.stdout, highlight=False)
+    console = PlainConsole(file=sys.stdout, highlight=False)
     lines = plain or as_json or once or not console.is_terminal or console.is_dumb_terminal
     screened = None if lines else console
     if not target or (len(target) == 1 and _EXPERIMENT.fullmatch(target[0])):
@@ -80,7 +82,7 @@ def command(
     _follow(follower, screened, once=once, ends=not follow, quiet=as_json)
     if screened is None:
         text = "\n".join(line.plain for line in draw(follower, width=console.width))
-        emit(follower.document(), _printable(text), as_json=as_json)
+        emit(follower.document(), text, as_json=as_json)
     sys.exit(0 if once or follower.succeeded() else 1)
 
 
@@ -108,9 +110,9 @@ def _watch_project(
             done.add(name)
             experiment = None
             if console is None:
-                emit(document, _text(document), as_json=as_json)
+                emit(document, *_text(document), as_json=as_json)
         if console is None:
-            emit(document, _text(document), as_json=as_json)
+            emit(document, *_text(document), as_json=as_json)
         sys.exit(0 if once or follower.succeeded() else 1)
 
 
@@ -130,7 +132,7 @@ def _experiment(
         f" {project.layout.project('checklist').parent}"
     )
     if console is None:
-        click.echo(message, err=True)
+        tell(message)
         return _wait(project, done)
     with screen(console) as show:
         show([Text(message, style="yellow")])
@@ -160,7 +162,7 @@ def _follow(
         in_lines(
             follower,
             clock,
-            (lambda _line: None) if quiet else lambda line: click.echo(_printable(line)),
+            (lambda _line: None) if quiet else lambda line: tell(line, error=False),
             ends=ends,
         )
 
@@ -181,13 +183,7 @@ def _logs(targets: Sequence[str]) -> list[Path]:
     return [log for path in paths for log in find_logs(path, most=MOST_RUNS)]
 
 
-def _printable(text: str) -> str:
-    # Metric names come from the training code; the terminal may not be able to show them.
-    encoding = (sys.stdout and sys.stdout.encoding) or "utf-8"
-    return text.encode(encoding, "replace").decode(encoding)
-
-
-def _text(document: dict[str, Any]) -> str:
+def _text(document: dict[str, Any]) -> list[str]:
     columns = ("run", "seed", "status", "epoch", "metrics", "seconds", "reason")
     rows = [
         (
@@ -206,15 +202,12 @@ def _text(document: dict[str, Any]) -> str:
         for run in document["runs"]
     ]
     alarms = [
-        f"{run['run']}  alarm  {alarm['severity']} {alarm['code']}  {alarm['message']}"
+        f"{run['run']}  alarm  {alarm['severity']} {alarm['code']}  {one_line(alarm['message'])}"
         for run in document["runs"]
         for alarm in run["alarms"]
     ]
-    head = (
-        f"{document['experiment']}: {document['state']} ({document['evidence']}, not recomputed)\n"
-    )
-    table = render_table("", columns, rows) if rows else "no runs yet\n"
-    return _printable(head + table + "\n".join(alarms))
+    head = f"{document['experiment']}: {document['state']} ({document['evidence']}, not recomputed)"
+    return [head, render_table("", columns, rows) if rows else "no runs yet", *alarms]
 
 
 def _epoch(run: dict[str, Any]) -> str:

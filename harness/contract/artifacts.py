@@ -236,6 +236,7 @@ PLUGIN_PROTECTED: tuple[str, ...] = (
     "hooks",
     "harness/guard/policy",
     "harness/guard/hooks",
+    "harness/domain/plain_text.py",
 )
 """The same in a project that is a Claude Code plugin: its hooks and what they import."""
 

@@ -14,9 +14,10 @@ from harness.artifacts.experiment_files import (
 )
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.metrics_file import Row, belonging, read_rows
-from harness.artifacts.next_ideas import CONFIDENCE, Idea, one_line, with_ideas
+from harness.artifacts.next_ideas import CONFIDENCE, LONGEST, Idea, with_ideas
 from harness.decisions.experiments import require_open
 from harness.detectors.kinds import KINDS
+from harness.domain.plain_text import inline, one_line, plain, prose
 from harness.domain.records import Run
 from harness.errors import HarnessError, NotFoundError, UsageError
 from harness.files import atomic_write
@@ -54,8 +55,8 @@ def record_diagnosis(
     named = tuple(_named(project, registered, entry, len(rows)) for entry in alarms)
     part = RunDiagnosis(
         run=run,
-        what_happened=_text("what_happened", what_happened),
-        mechanism=_text("mechanism", mechanism),
+        what_happened=_section("what_happened", what_happened),
+        mechanism=_section("mechanism", mechanism),
         evidence=_quoted(rows, sorted({row for entry in named for row in entry.rows})),
     )
     path = project.layout.experiment(experiment, "diagnosis")
@@ -109,18 +110,18 @@ def record_methods(
     lines = [
         f"# Methods for {experiment}",
         "",
-        f"Found by {by}; what they promise is their source's claim.",
+        f"Found by {inline(by)}; what they promise is their source's claim.",
         "",
     ]
     for method in methods:
-        name, source, track = (_text(key, method.get(key)) for key in ("name", "source", "track"))
+        name, source, track = (_said(key, method.get(key)) for key in ("name", "source", "track"))
         lines += [
-            f"## {one_line(name)}",
+            f"## {inline(name, LONGEST)}",
             "",
-            f"- track: {one_line(track)}",
-            f"- source: {one_line(source)}",
-            f"- try: {one_line(str(method['hypothesis']))}",
-            f"- conditions: {one_line(str(method.get('conditions')))}",
+            f"- track: {inline(track, LONGEST)}",
+            f"- source: {inline(source, LONGEST)}",
+            f"- try: {inline(str(method['hypothesis']), LONGEST)}",
+            f"- conditions: {inline(str(method.get('conditions')), LONGEST)}",
             "",
         ]
     _add_ideas(project, experiment, "From published methods", new)
@@ -205,9 +206,8 @@ def _quoted(rows: Sequence[Row], numbers: Sequence[int]) -> str:
         row = rows[number - 1]
         metrics = row.get("metrics")
         shown = list(metrics.items())[:_SHOWN_METRICS] if isinstance(metrics, dict) else []
-        values = ", ".join(f"{one_line(str(key))} {value}" for key, value in shown) or str(
-            row.get("event")
-        )
+        values = ", ".join(f"{inline(str(key), LONGEST)} {value}" for key, value in shown)
+        values = values or inline(str(row.get("event")), LONGEST)
         lines.append(f"- row {number}, epoch {row.get('epoch', '-')}: {values}")
     more = len(numbers) - _SHOWN_ROWS
     return "\n".join([*lines, *([f"- and {more} more rows"] if more > 0 else [])]) or "- no row"
@@ -221,7 +221,9 @@ def _candidate(entry: Mapping[str, Any], key: str) -> Idea:
             hint=f"Name the code of the alarm that it answers, and one of {', '.join(CONFIDENCE)}.",
         )
     return Idea(
-        text=one_line(_text(key, entry.get(key))), answers=str(code), confidence=str(confidence)
+        text=one_line(_said(key, entry.get(key)), LONGEST),
+        answers=str(code),
+        confidence=str(confidence),
     )
 
 
@@ -236,8 +238,13 @@ def _add_ideas(project: Project, experiment: str, title: str, added: Sequence[Id
         atomic_write(path, after)
 
 
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
+def _said(name: str, value: object) -> str:
+    text = plain(value).strip() if isinstance(value, str) else ""
+    if not text:
         raise UsageError(f"{name} is {value!r:.60}; expected text.", hint=f"Say {name} in words.")
-    # Without headings of its own: the sections of the file are found by theirs.
-    return value.strip().replace("\n#", "\n\\#")
+    return text
+
+
+def _section(name: str, value: object) -> str:
+    # The sections of the file are found by their headings: the text has none of its own.
+    return "\n".join(prose(_said(name, value))).strip()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from harness.artifacts.experiment_files import render_hypothesis, render_result
 from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
+from harness.domain.plain_text import inline, one_line, plain
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
@@ -195,7 +196,7 @@ def _require_text(name: str, value: object) -> None:
 
 def _one_line(hypothesis: str) -> str:
     _require_text("hypothesis", hypothesis)
-    line = " ".join(hypothesis.split())
+    line = one_line(hypothesis)
     if not line or len(line) > _LONGEST or line.upper().startswith(("TODO", "TBD")):
         shown = line if len(line) <= 40 else line[:37] + "..."
         raise UsageError(
@@ -211,9 +212,8 @@ def _one_line(hypothesis: str) -> str:
 
 def _same_again(project: Project, line: str, parent: str | None) -> Experiment | None:
     for experiment in project.ledger.experiments(statuses=[ExperimentStatus.OPEN]):
-        if (experiment.hypothesis, experiment.parent) == (line, parent) and not project.ledger.runs(
-            experiment.id
-        ):
+        same = line in (experiment.hypothesis, inline(experiment.hypothesis))  # as it was told
+        if same and experiment.parent == parent and not project.ledger.runs(experiment.id):
             project.layout.experiment(experiment.id).mkdir(parents=True, exist_ok=True)
             return experiment
     return None
@@ -315,7 +315,10 @@ def _unfinished(
         return None
     last = decisions[-1]
     # The reason too: a second decision of the same kind for another reason is a new one.
-    same = (last.kind, last.by, last.verdict, last.reason) == (kind, by, verdict, reason)
+    # As it was recorded: facts hold plain text.
+    same = (last.kind, last.by, last.verdict, last.reason) == (
+        *(kind, plain(by), verdict, plain(reason)),
+    )
     return last if same and not project.ledger.moved_after(last.id, experiment) else None
 
 
@@ -329,7 +332,9 @@ def write_hand_off(
     if experiment is None:
         current = undecided_experiment(project)
         experiment = current.id if current else None
-    stripped = text.strip() if isinstance(text, str) else text  # of an agent's tool it is any JSON
+    stripped = (
+        plain(text).strip() if isinstance(text, str) else text
+    )  # of an agent's tool it is any JSON
     fact = HandOffWritten(by=by, session=session, text=stripped, experiment=experiment)
     stored = project.ledger.append(fact)
     return HandOff(**fact.body(), at=stored.at, hash=stored.hash)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from harness.detectors.alarm import Alarm, Point, Severity
 from harness.detectors.kinds import KINDS, WatchSettings
 from harness.detectors.metric_names import MetricRole
+from harness.domain.plain_text import plain_name
 
 Thresholds = Mapping[str, float]
 """Name, e.g. "loss_spike.spreads" -> value."""
@@ -72,12 +73,12 @@ def row_from(plain: Mapping[str, Any], number: int) -> WatchedRow:
     if type(inner) is dict:
         for key, value in inner.items():
             if type(value) is float or type(value) is int:
-                metrics[key] = value
+                metrics[plain_name(key)] = value
     for key in plain:
         if key not in _KNOWN:
             value = plain[key]
             if type(value) is float or type(value) is int:
-                metrics[key] = value
+                metrics[plain_name(key)] = value
     rate = plain.get("learning_rate")
     if type(rate) is not float and type(rate) is not int:
         rate = metrics.pop("learning_rate", None)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from harness.domain.plain_text import plain
+
 Subject = TypeVar("Subject")
 INSTALL = "`harness init` installs the hooks; run it in your own terminal."
 """The hint for everything that `harness init` writes."""
@@ -60,7 +62,7 @@ class Report:
         lines.append(
             f"{broken} problem{'s' if broken > 1 else ''} found" if broken else "all guards work"
         )
-        return [_plain(line) for line in lines]
+        return [plain(line) for line in lines]
 
     def document(self) -> dict[str, Any]:
         """The report as `harness doctor --json` prints it."""
@@ -72,17 +74,12 @@ class Report:
                     "name": check.name,
                     "ok": check.ok,
                     "guard": check.guard,
-                    "message": _plain(check.message),
-                    "hint": _plain(check.hint),
+                    "message": plain(check.message),
+                    "hint": plain(check.hint),
                 }
                 for check in self.checks
             ],
         }
-
-
-def _plain(text: str) -> str:
-    """Text that every terminal and file takes: settings may contain lone surrogates."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def good(message: str) -> DoctorCheck:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from harness.artifacts.locate import Layout
 from harness.detectors.alarm import Alarm
-from harness.domain.findings import as_text
+from harness.domain.findings import as_markdown
+from harness.domain.plain_text import code, inline
 from harness.domain.statuses import Direction
 from harness.gates.alarms import as_news
 from harness.ledger.facts import ApprovedPlan
@@ -20,27 +21,27 @@ def build_message(
 ) -> str:
     """For a model-builder. `hypothesis` is that of the step's experiment, if it is already open."""
     head = _head(f"Experiment {step.index}, attempt {step.attempt}", plan)
-    parts = [f"{head}\nWorkflow: {plan.content['workflow']}."]
+    parts = [f"{head}\nWorkflow: {inline(plan.content['workflow'])}."]
     if briefing:
         parts.append(f"## Briefing\n\n{briefing}")
     if step.findings:
         parts.append(
             "## The gate did not pass the last experiment\n\nIts findings, word for word. Fix or"
-            " answer each.\n\n" + as_text(step.findings)
+            " answer each.\n\n" + as_markdown(step.findings)
         )
     if step.candidates:
         parts.append(_candidates(step))
     begin = (
         f"{step.experiment} is already open: call open_experiment with its hypothesis, which is:"
-        f" {hypothesis}"
+        f" {inline(hypothesis or '')}"
         if step.experiment
         else "Call open_experiment with one hypothesis."
     )
     parts.append(
         f"## What to do\n\n{begin} Write its code and your files, call start_run, then run_status"
         " until it has ended. Training runs through start_run only; its entry is"
-        f" `{plan.content['training']['entry']}`, predictions come from"
-        f" `{plan.content['oracle']['predict']}`. It is compared with"
+        f" {code(plan.content['training']['entry'])}, predictions come from"
+        f" {code(plan.content['oracle']['predict'])}. It is compared with"
         f" {step.parent or 'the trivial predictor'}."
     )
     return "\n\n".join(parts)
@@ -48,7 +49,7 @@ def build_message(
 
 def _candidates(step: Build) -> str:
     lines = [
-        f"{place}. {idea.text}"
+        f"{place}. {inline(idea.text)}"
         + (f" (answers {idea.answers}, confidence {idea.confidence})" if idea.answers else "")
         for place, idea in enumerate(step.candidates, start=1)
     ]
@@ -82,7 +83,7 @@ def diagnose_message(step: Diagnose, plan: ApprovedPlan, alarms: Sequence[Alarm]
 
 def scout_message(step: Scout, plan: ApprovedPlan, codes: Sequence[str]) -> str:
     """For a research-scout."""
-    references = "\n".join(f"- {path}" for path in plan.content["references"])
+    references = "\n".join(f"- {inline(path)}" for path in plan.content["references"])
     return "\n\n".join(
         (
             _head(f"Methods that answer the diagnosis of {step.experiment}", plan),
@@ -126,11 +127,13 @@ def _head(title: str, plan: ApprovedPlan) -> str:
     better = "higher" if objective.direction is Direction.MAXIMIZE else "lower"
     tiers = ", ".join(f"{tier} {value:g}" for tier, value in objective.tiers.items())
     data = ", ".join(
-        f"{name} {split['path']}" for name, split in plan.splits.items() if split.get("path")
+        f"{name} {inline(split['path'])}"
+        for name, split in plan.splits.items()
+        if split.get("path")
     )
     return (
-        f"# {title}\n\nObjective: {plan.content['objective']}\n"
-        f"Metric: {objective.metric}, {better} is better; tiers: {tiers}; "
+        f"# {title}\n\nObjective: {inline(plan.content['objective'])}\n"
+        f"Metric: {inline(objective.metric)}, {better} is better; tiers: {tiers}; "
         f"the mean over {objective.seeds} seeds counts.\n"
         f"Data: {data}."
     )

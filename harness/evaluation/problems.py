@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.domain.findings import Finding
+from harness.domain.plain_text import plain
 from harness.domain.statuses import spoken
 
 STANDING = frozenset({"predictions_not_reproducible", "weights_unused"})
@@ -288,13 +289,9 @@ def score_not_finite(value: float) -> Finding:
 
 
 def last_lines(stream: bytes) -> str:
-    """The end of a process's output, printable, at most ten lines and 2,000 characters."""
-    text = stream[-8 * _STDERR_CHARACTERS :].decode("utf-8", errors="replace")
-    lines = [
-        "".join(c if c.isprintable() or c == "\t" else "?" for c in line)
-        for line in text.split("\n")
-    ]
-    last = [line for line in lines if line.strip()][-_STDERR_LINES:]
+    """The end of a process's output, plain, at most ten lines and 2,000 characters."""
+    text = plain(stream[-8 * _STDERR_CHARACTERS :].decode("utf-8", errors="replace"))
+    last = [line for line in text.split("\n") if line.strip()][-_STDERR_LINES:]
     return "\n".join(last)[-_STDERR_CHARACTERS:]
 
 

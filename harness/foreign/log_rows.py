@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from harness.domain.plain_text import plain_name
+
 Row = dict[str, Any]
 
 COUNTERS = {
@@ -76,7 +78,7 @@ def make_row(pairs: Iterable[tuple[str, Any]]) -> Row | None:
             continue
         elif role is _METRIC or not math.isfinite(number):
             if len(metrics) < _MOST_METRICS:
-                metrics[name] = number
+                metrics[plain_name(name)] = number
         elif role is _RATE:
             row.setdefault("learning_rate", number)
         else:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.artifacts.experiment_files import Diagnosis, read_diagnosis
 from harness.detectors.alarm import Alarm, open_alarms
 from harness.domain.findings import Finding
+from harness.domain.plain_text import inline
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
 from harness.gates.evidence import GateEvidence
@@ -79,13 +80,13 @@ def _missing(diagnosis: Diagnosis | None, run: str, alarm: Alarm, rows: int) -> 
 
 def as_news(name: str, alarm: Alarm) -> str:
     """One alarm of the run `name` in one paragraph; its message may hold the training's words, so
-    it is cut."""
+    it is quoted and cut."""
     rows = ", ".join(f"row {point.row}: {point.value:g}" for point in alarm.evidence[-_SHOWN_ROWS:])
     tries = " ".join(alarm.tries)
     over = " It is over." if alarm.recovered else ""
     text = (
         f"{name} raised {alarm.severity} {alarm.code} at row {alarm.row}:"
-        f" {alarm.message[:_LONGEST]}"
+        f" {inline(alarm.message, _LONGEST)}"
     )
     return f"{text} ({rows}).{over} {f'Try: {tries}' if tries else ''}".strip()
 

@@ -17,6 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from harness.clock import Clock, iso, parse_iso
+from harness.domain.plain_text import plain_value
 from harness.errors import LedgerDamagedError, LedgerError, UsageError
 from harness.files import atomic_write, canonical_json
 from harness.ledger.anchors import Anchor, read_anchors, write_anchor
@@ -48,7 +49,7 @@ class Writer:
         # A record extends its fact: stored in its place it would have a field too many.
         if KINDS.get(fact.KIND) is not type(fact):
             raise TypeError(f"{type(fact).__name__} is no kind of fact")
-        body = fact.body()
+        body = _entered(fact)
         KINDS[fact.KIND].require(self.state, body)
         head = self._head
         sealed = seal(
@@ -160,6 +161,15 @@ class LedgerWrites(LedgerPart):
         return self._database.path.with_name("spool")
 
 
+def _entered(fact: Fact) -> dict[str, Any]:
+    """The fact's fields as they are recorded: what people, agents and programs said is plain text;
+    what is found again by its bytes stays as it is."""
+    return {
+        name: value if name in fact.EXACT else plain_value(value)
+        for name, value in fact.body().items()
+    }
+
+
 def _keep(folder: Path, fact: Fact, at: str, error: LedgerError) -> LedgerError:
     """Spool `fact`; the error to raise says where. `error` itself when the kind is not spooled or
     the file cannot be written either."""
@@ -167,7 +177,7 @@ def _keep(folder: Path, fact: Fact, at: str, error: LedgerError) -> LedgerError:
         return error
     path = folder / f"{at.replace(':', '')}-{secrets.token_hex(4)}.json"
     with contextlib.suppress(OSError):
-        atomic_write(path, canonical_json({"kind": fact.KIND, "body": fact.body()}) + b"\n")
+        atomic_write(path, canonical_json({"kind": fact.KIND, "body": _entered(fact)}) + b"\n")
         return type(error)(
             f"{error.message} The fact ({fact.KIND}) was kept in {path}.",
             hint="It is recorded at the next write to the ledger; nothing is lost.",

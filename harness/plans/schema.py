@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from harness.detectors.kinds import KINDS, STOP_ON, WatchSettings, known_thresholds
 from harness.domain.metrics import METRICS
+from harness.domain.plain_text import plain
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, GateMode, Tier
 
@@ -34,7 +35,7 @@ def _name(value: str) -> str:
 
 def inside_project(value: str) -> str:
     path = PurePosixPath(_text(value))
-    odd = "\\" in value or not value.isprintable()
+    odd = "\\" in value or plain(value) != value or "\t" in value or "\n" in value
     ours = path.parts[:1] in ((".harness",), (".git",))
     if odd or ours or path.is_absolute() or ".." in path.parts:
         raise ValueError(

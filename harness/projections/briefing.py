@@ -3,6 +3,7 @@
 from typing import Any
 
 from harness.artifacts.locate import hand_off_name
+from harness.domain.plain_text import inline
 from harness.domain.statuses import spoken
 from harness.ledger import Ledger
 from harness.projections.memory_pages import excerpt, prior_line
@@ -14,7 +15,7 @@ from harness.projections.state_page import (
     next_step,
     read_overview,
 )
-from harness.projections.text import BANNER, one_line, page
+from harness.projections.text import BANNER, page
 
 LIMIT = 8000
 _FINDINGS_LIMIT = 3500
@@ -74,12 +75,15 @@ def _objective(overview: Overview) -> list[str]:
     if plan is None:
         return ["No plan is approved."]
     oracle: dict[str, Any] = plan.content.get("oracle") or {}
-    tiers = ", ".join(f"{name} {value}" for name, value in (oracle.get("tiers") or {}).items())
+    tiers = ", ".join(
+        f"{inline(str(name))} {value}" for name, value in (oracle.get("tiers") or {}).items()
+    )
     return [
-        one_line(str(plan.content.get("objective", plan.name)), 800),
+        inline(str(plan.content.get("objective", plan.name)), 800),
         "",
-        f"- plan: {one_line(plan.name, 80)} version {plan.version}",
-        f"- metric: {metric_of(plan.content)}, {oracle.get('direction', 'direction unknown')}",
+        f"- plan: {inline(plan.name, 80)} version {plan.version}",
+        f"- metric: {inline(metric_of(plan.content))},"
+        f" {oracle.get('direction', 'direction unknown')}",
         f"- tiers: {tiers or 'none'}; seeds: {oracle.get('seeds', '?')}",
     ]
 
@@ -91,7 +95,7 @@ def _where(ledger: Ledger, overview: Overview) -> list[str]:
         last = tampering[-1]
         lines.append(
             f"- tampering noticed {len(tampering)} times; last:"
-            f" {one_line(f'{last.what}: {last.path}', 300)}"
+            f" {inline(f'{last.what}: {last.path}', 300)}"
         )
     return lines
 
@@ -100,11 +104,11 @@ def _current(ledger: Ledger, overview: Overview) -> list[str]:
     current = overview.current
     if current is None:
         return ["None."]
-    lines = [f"{current.id} is {current.status}: {one_line(current.hypothesis, 400)}"]
+    lines = [f"{current.id} is {current.status}: {inline(current.hypothesis, 400)}"]
     runs = ledger.runs(current.id)[-8:]
     lines += [
         f"- {run.id}: seed {run.seed}, attempt {run.attempt}, {run.status}"
-        f" {one_line(run.reason, 160)}".rstrip()
+        f" {inline(run.reason, 160)}".rstrip()
         for run in runs
     ]
     return lines
@@ -118,7 +122,7 @@ def _verdict(overview: Overview) -> list[str]:
     lines = [f"{verdict.verdict} for {verdict.experiment} at the {gate} gate ({verdict.id}){tier}."]
     left = _FINDINGS_LIMIT
     for index, finding in enumerate(verdict.findings):
-        line = f"- [{finding.code}] {one_line(finding.message)} {one_line(finding.hint)}"
+        line = f"- [{finding.code}] {inline(finding.message)} {inline(finding.hint)}"
         if len(line) > left:
             lines.append(
                 f"- ... and {len(verdict.findings) - index} more: `harness gate check"
@@ -127,13 +131,13 @@ def _verdict(overview: Overview) -> list[str]:
             break
         lines.append(line)
         left -= len(line)
-    return [*lines, *(f"- noticed: {one_line(note, 300)}" for note in verdict.notes[:_NOTES])]
+    return [*lines, *(f"- noticed: {inline(note, 300)}" for note in verdict.notes[:_NOTES])]
 
 
 def _decisions(ledger: Ledger) -> list[str]:
     lines = [
-        f"- {one.id} {one.kind} {one.experiment or ''} by {one_line(one.by, 40)}:"
-        f" {one_line(one.reason, 240)}"
+        f"- {one.id} {one.kind} {one.experiment or ''} by {inline(one.by, 40)}:"
+        f" {inline(one.reason, 240)}"
         for one in ledger.decisions(newest=_DECISIONS)
     ]
     return lines or ["None yet."]

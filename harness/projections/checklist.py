@@ -9,9 +9,10 @@ from typing import Any
 
 from harness.artifacts.locate import Layout
 from harness.domain.ids import experiment_id
+from harness.domain.plain_text import cell
 from harness.domain.statuses import ExperimentStatus, Split, spoken
 from harness.projections.scores import change_text, metric_of, shown_score
-from harness.projections.text import BANNER, cell, number, page, row, table
+from harness.projections.text import BANNER, number, page, row, table
 
 COLUMNS = (
     "experiment",

@@ -2,8 +2,9 @@
 
 import shlex
 
+from harness.domain.plain_text import code, inline, quoted
 from harness.ledger.facts import Decision, HandOff, Prior
-from harness.projections.text import BANNER, inline, one_line, page, quoted
+from harness.projections.text import BANNER, page
 
 HEAD = page([BANNER], ["# Decisions"])
 
@@ -61,16 +62,11 @@ def priors_page(priors: list[Prior]) -> str:
 
 def prior_line(prior: Prior) -> str:
     """One prior for the briefing."""
-    text = f"{inline(prior.lesson)} Rule: {inline(prior.rule)}"
-    return f"- {inline(prior.id)} {one_line(text, _LINE)}"
+    return f"- {inline(prior.id)} {inline(f'{prior.lesson} Rule: {prior.rule}', _LINE)}"
 
 
 def _prior_blocks(prior: Prior) -> list[list[str]]:
-    check = (
-        "none"
-        if prior.check is None
-        else f"`{inline(shlex.join(prior.check)).replace('`', chr(39))}`"
-    )
+    check = "none" if prior.check is None else code(shlex.join(prior.check))
     facts = [f"- check: {check}", f"- recorded: {prior.at} by {inline(prior.by)}"]
     if prior.supersedes:
         facts.append(f"- supersedes: {inline(prior.supersedes)}")

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+from harness.domain.plain_text import cell, inline
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Direction, ExperimentStatus, Split, spoken
 from harness.domain.words import some
 from harness.ledger import Ledger
 from harness.ledger.facts import ApprovedPlan, LoopEnded, RecordedVerdict
 from harness.projections.scores import Shown, direction_of, metric_of, shown_score
-from harness.projections.text import BANNER, cell, inline, number, one_line, page, row, table
+from harness.projections.text import BANNER, number, page, row, table
 
 UNFINISHED_SHOWN = 50
 _UNFINISHED = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
@@ -56,7 +57,7 @@ def next_step(overview: Overview) -> str:
     if overview.plan is None:
         return "A person approves a plan: `harness plan approve plan.md`."
     if overview.end is not None:
-        return f"The loop ended ({overview.end.reason}): {one_line(overview.end.detail, 300)}"
+        return f"The loop ended ({overview.end.reason}): {inline(overview.end.detail, 300)}"
     if current is None:
         return "Open the next experiment."
     if current.status is ExperimentStatus.OPEN:
@@ -97,7 +98,7 @@ def _best_text(ledger: Ledger, metric: str, experiment: Experiment, score: Shown
     beyond = f"; held-out {number(held_out.mean)}, {held_out.evidence}" if held_out else ""
     return (
         f"{of}{experiment.id}{status}: {metric} {number(score.mean)} on validation, "
-        f"seeds: {score.n_seeds}, {score.evidence}{beyond} - {one_line(experiment.hypothesis, 200)}"
+        f"seeds: {score.n_seeds}, {score.evidence}{beyond} - {inline(experiment.hypothesis, 200)}"
     )
 
 

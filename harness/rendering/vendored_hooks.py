@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import harness
+from harness.guard.hooks.projects import FILTER
 from harness.guard.hooks.self_check import library_digest
 
 PROGRAMS = Path(__file__).with_name("hooks")
@@ -16,13 +17,14 @@ def vendored_files() -> dict[str, bytes]:
     """Path relative to the folder of vendored hooks -> content; the same for every project."""
     package = _package()
     files = {path.name: path.read_bytes() for path in sorted(PROGRAMS.glob("*.py"))}
-    for room in ("", "guard/"):
+    for room in ("", "guard/", "domain/"):
         files[f"{LIBRARY}/{room}__init__.py"] = (package / f"{room}__init__.py").read_bytes()
     for room in _ROOMS:
         files |= {
             f"{LIBRARY}/{room}/{path.name}": path.read_bytes()
             for path in sorted((package / room).glob("*.py"))
         }
+    files[f"{LIBRARY}/{FILTER}"] = (package / FILTER).read_bytes()
     return files
 
 

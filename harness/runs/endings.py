@@ -12,6 +12,7 @@ from harness.artifacts.metrics_file import Row
 from harness.artifacts.metrics_notes import not_restored
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import ABSENT, BYPASSED, Finding
+from harness.domain.plain_text import plain
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
@@ -137,10 +138,10 @@ def last_lines(path: Path) -> list[str]:
             # Only the end: a log may have any size, and a cut first character is replaced.
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - _TAIL_BYTES))
-            text = stream.read().decode("utf-8", "replace")
+            text = plain(stream.read().decode("utf-8", "replace"))
     except UsageError:
         return []
-    return [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
+    return [line.strip() for line in text.split("\n") if line.strip()]
 
 
 def explain(exit_code: int, lines: list[str]) -> str:

@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from harness.detectors.alarm import Alarm, Severity
-from harness.projections.text import one_line
+from harness.domain.plain_text import one_line
 from harness.views.follow import Follower, RunView, Target
 from harness.views.run_picture import RunPicture
 from harness.views.tables import count, duration, number

@@ -12,8 +12,8 @@ from harness.detectors.base import row_from
 from harness.detectors.kinds import WatchSettings
 from harness.detectors.metric_names import MetricRole, role_of
 from harness.detectors.watch import RunWatch
+from harness.domain.plain_text import one_line
 from harness.domain.statuses import Direction
-from harness.projections.text import one_line
 from harness.views.trace import Best, Trace
 
 MOST_METRICS = 60

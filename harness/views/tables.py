@@ -7,11 +7,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from harness.domain.plain_text import TableText, one_line
 from harness.domain.statuses import spoken
+from harness.views.console import PlainConsole
 
 _STYLES = {
     "PASS": "green",
@@ -22,22 +23,23 @@ _STYLES = {
 }
 
 
-def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> TableText:
     """A table no wider than the terminal, coloured on one. Cells are plain text, never markup."""
     colour = sys.stdout is not None and sys.stdout.isatty()
     table = Table(
         title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None
     )
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(escape(one_line(column)), overflow="fold")
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
     width = max(60, shutil.get_terminal_size((120, 40)).columns)
     stream = io.StringIO()
-    Console(
+    PlainConsole(
         file=stream, width=width, force_terminal=colour, no_color=not colour, highlight=False
     ).print(table)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    lines = (line.rstrip() for line in stream.getvalue().splitlines())
+    return TableText("\n".join(lines) + "\n")
 
 
 def score_text(row: dict[str, Any]) -> str:
@@ -54,7 +56,7 @@ def score_text(row: dict[str, Any]) -> str:
     )
 
 
-def experiments_table(rows: Sequence[dict[str, Any]]) -> str:
+def experiments_table(rows: Sequence[dict[str, Any]]) -> TableText:
     return render_table(
         "",
         (
@@ -89,7 +91,7 @@ def _short(text: str, longest: int = 80) -> str:
 
 
 def _cell(value: Any) -> str:
-    text = escape(str(value))
+    text = escape(one_line(str(value)))
     style = _STYLES.get(str(value))
     return f"[{style}]{text}[/{style}]" if style else text
 

@@ -11,8 +11,8 @@ from rich.text import Text
 from harness.clock import Clock
 from harness.detectors.alarm import Severity
 from harness.detectors.base import row_from
+from harness.domain.plain_text import one_line
 from harness.domain.words import some
-from harness.projections.text import one_line
 from harness.views.dashboard import draw
 from harness.views.follow import Follower, News, counted
 from harness.views.run_picture import shown_metrics

@@ -17,6 +17,7 @@ from harness.artifacts.experiment_files import (
     read_result,
     render_result,
 )
+from harness.domain.plain_text import plain
 from harness.errors import NotFoundError, UsageError
 
 CASE_50 = Path(__file__).with_name("inputs") / "case-50/result_claim_only.md"
@@ -185,5 +186,7 @@ def test_what_is_rendered_is_read(claims: dict[str, float], shortfalls: list[str
         experiment="exp-0001", claims=claims, summary="---\nx", shortfalls=shortfalls, by="oracle"
     )
     result = parse_result(text.encode("utf-8", "replace").decode(), where="r")
-    assert [claim.value for claim in result.claims.values()] == list(claims.values())
-    assert len(result.shortfalls) == sum(1 for item in shortfalls if item.strip())
+    assert [claim.value for claim in result.claims.values()] == list(
+        {plain(name): value for name, value in claims.items()}.values()
+    )
+    assert len(result.shortfalls) == sum(1 for item in shortfalls if plain(item).strip())

@@ -33,6 +33,7 @@ PLUGIN_PARTS = (
     "harness/guard/policy",
     "harness/guard/hooks",
 )
+FILTER = "harness/domain/plain_text.py"
 
 
 @pytest.fixture
@@ -60,6 +61,8 @@ def copied(tmp_path: Path) -> Path:
     for name in PLUGIN_PARTS:
         shutil.copytree(ROOT / name, plugin / name, ignore=shutil.ignore_patterns("__pycache__"))
     (plugin / "harness" / "__init__.py").touch()
+    (plugin / "harness" / "domain").mkdir()
+    shutil.copy(ROOT / FILTER, plugin / FILTER)
     return plugin
 
 

@@ -353,7 +353,7 @@ def test_w4_texts_cannot_forge_entries_rows_or_headings(tmp_path, layout):
             "- conf",
             "- verd",
         ]
-        assert log.count("> ## d-0009 KEEP exp-0001") == 4
+        assert log.count("> \\## d-0009 KEEP exp-0001") == 4
         for data in contents(layout, facts=False).values():
             assert b"\x1b" not in data
             assert data.count(b"<!--") <= 1 + (b"# Briefing" in data) * 10

@@ -8,12 +8,14 @@ of them is a command of the human.
 import contextlib
 import importlib
 import json
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 from claude_agent_sdk import SdkMcpTool
 
+from harness.domain.plain_text import plain_value
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import AgentTool
 from harness.errors import HarnessError
@@ -39,6 +41,7 @@ PROGRAM_TOOLS = (
 )
 """Of training programs. Promoting, rejecting, rolling back and importing are a person's and have no
 tool."""
+_TAG = re.compile(r"<(?=[A-Za-z/!?|])")
 TOOLS = (*EXPERIMENT_TOOLS, *PROGRAM_TOOLS)
 
 
@@ -80,5 +83,7 @@ def sdk_tool(
 
 
 def _content(answer: dict[str, Any]) -> dict[str, Any]:
-    text = json.dumps(strict(answer), ensure_ascii=False, allow_nan=False)
+    """The answer as JSON: what others said stays inside its string, and looks like no tag."""
+    value = plain_value(strict(answer))
+    text = _TAG.sub("\\\\u003c", json.dumps(value, ensure_ascii=False, allow_nan=False))
     return {"content": [{"type": "text", "text": text}]}

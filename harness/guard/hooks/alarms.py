@@ -111,4 +111,7 @@ def due(name: str) -> str:
 
 
 def _short(value: object) -> str:
-    return " ".join(str(value).split())[:_LONGEST]
+    # Here, so that hooks without an alarm to tell do not wait for it.
+    from harness.domain.plain_text import inline
+
+    return inline(str(value), _LONGEST)

@@ -13,7 +13,7 @@ import stat
 from harness.guard.policy.json_text import dumps, loads
 from harness.guard.policy.receipt import sha256_hex
 
-from .projects import CONFIG, LOCAL_SETTINGS, SETTINGS
+from .projects import CONFIG, FILTER, LOCAL_SETTINGS, SETTINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ def control_digests(scene: HookScene) -> dict[str, str]:
     library = (
         os.path.join(scene.installed.library, room) for room in ("guard/policy", "guard/hooks")
     )
-    files = (name for place in (folder, *library) for name in _sources(place))
+    files = [name for place in (folder, *library) for name in _sources(place)]
+    files.append(os.path.join(scene.installed.library, FILTER))
     return {**digests, shown: _together((name, _digest_of(name, name)) for name in files)}
 
 

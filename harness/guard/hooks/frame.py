@@ -169,12 +169,21 @@ def _in_time(seconds: int, failing: str, work: Callable[[], Any]) -> Any:
         signal.alarm(0)
 
 
+def _shown(text: str) -> str:
+    """A model and a terminal read it: names of files and what commands say are plain text."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    from harness.domain.plain_text import plain  # it takes time, and few answers need it
+
+    return plain(text)
+
+
 def _end(outcome: HookAnswer) -> NoReturn:
     """Write and go, without the interpreter's own end: it takes time, and could change the
     status."""
     code = outcome.code
     for descriptor, text in ((1, outcome.output), (2, outcome.errors)):
-        data = text.encode("utf-8", "backslashreplace")
+        data = _shown(text).encode("utf-8")
         try:
             while data:
                 data = data[os.write(descriptor, data) :]

@@ -24,6 +24,8 @@ RECEIPTS = os.path.join(".harness", "receipts")
 SETTINGS = os.path.join(".claude", "settings.json")
 LOCAL_SETTINGS = os.path.join(".claude", "settings.local.json")
 MANIFEST = "MANIFEST.json"
+FILTER = "domain/plain_text.py"
+"""The one module outside guard/ that hooks import: what they say goes through it."""
 """Beside installed hooks. This library imports nothing but itself, so a test holds these equal to
 the contract's."""
 

@@ -10,7 +10,7 @@ import os
 
 from harness.guard.policy.receipt import sha256_hex
 
-from .projects import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
+from .projects import FILTER, LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
 from .settings_guard import fault
 
 TYPE_CHECKING = False
@@ -53,8 +53,8 @@ def dead_guards(scene: HookScene) -> list[str]:
 
 
 def library_digest(library: str) -> str:
-    """SHA-256 over the sources that hooks run: names and bytes of guard/policy/*.py and
-    guard/hooks/*.py in `library`."""
+    """SHA-256 over the sources that hooks run: names and bytes of guard/policy/*.py,
+    guard/hooks/*.py and the filter in `library`."""
     whole = b""
     for room in ("guard/hooks", "guard/policy"):
         for name in sorted(os.listdir(os.path.join(library, room))):
@@ -62,7 +62,7 @@ def library_digest(library: str) -> str:
                 whole += (
                     f"{room}/{name}\n".encode() + _bytes(os.path.join(library, room, name)) + b"\n"
                 )
-    return sha256_hex(whole)
+    return sha256_hex(whole + _bytes(os.path.join(library, FILTER)))
 
 
 def vendored_files(folder: str) -> dict[str, list[str]] | None:

@@ -53,6 +53,8 @@ class Fact(ABC):
     """The projection that shows it, beside those that show every fact."""
     ROWS: ClassVar[Rows] = Rows.NONE
     READ: ClassVar[Readers] = {}
+    EXACT: ClassVar[frozenset[str]] = frozenset()
+    """Fields that name files, columns and programs: the others enter as plain text."""
 
     def body(self) -> Body:
         """The fields as plain JSON values: the fact's bytes depend on nothing else."""

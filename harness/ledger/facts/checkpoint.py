@@ -28,6 +28,7 @@ from harness.ledger.schema import log_columns, metadata, required
 @dataclass(frozen=True, kw_only=True)
 class CheckpointRecorded(Fact):
     KIND: ClassVar[str] = "checkpoint_recorded"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"path"})
     SPOOLED: ClassVar[bool] = True
     experiment: str
     run: str
@@ -85,6 +86,7 @@ class CheckpointRemoved(Note):
     # Written before the files go: after a kill in between, the next gc removes the rest. The other
     # way round, a gate would find evidence missing and no record of why.
     KIND: ClassVar[str] = "checkpoint_removed"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"path"})
     experiment: str
     run: str
     checkpoint: str  # content hash, as recorded

@@ -17,6 +17,7 @@ class TamperingNoticed(Note):
     """An audit found that something frozen or recorded is not what it was."""
 
     KIND: ClassVar[str] = "tampering_noticed"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"path", "expected", "actual"})
     SPOOLED: ClassVar[bool] = True
     what: str
     path: str
@@ -41,6 +42,7 @@ class JudgeRecorded(Note):
     judging imports, on the writer's machine."""
 
     KIND: ClassVar[str] = "judge_recorded"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"interpreter", "prefix"})
     sha256: str
     files: int
     interpreter: str  # its real path

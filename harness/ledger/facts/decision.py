@@ -123,6 +123,7 @@ class HandOff(HandOffWritten):
 @dataclass(frozen=True, kw_only=True)
 class PriorRecorded(Fact):
     KIND: ClassVar[str] = "prior_recorded"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"check"})
     MAKES: ClassVar[tuple[str, ...]] = ("prior",)
     PAGE: ClassVar[str | None] = "priors"
     prior: str  # "p-0001", from the ledger

@@ -129,6 +129,7 @@ class LogImported(Note):
     """The log of a run that the harness did not start. It is `logged`: no gate reads it."""
 
     KIND: ClassVar[str] = "log_imported"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"path"})
     path: str  # relative to the project where it lies in it
     sha256: str
     bytes: int

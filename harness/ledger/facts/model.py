@@ -37,6 +37,7 @@ _SHORTEST = 8
 @dataclass(frozen=True, kw_only=True)
 class ModelRegistered(Fact):
     KIND: ClassVar[str] = "model_registered"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"path", "base"})
     model: str
     experiment: str
     run: str
@@ -96,6 +97,7 @@ class _AboutAModel(Fact):
 @dataclass(frozen=True, kw_only=True)
 class ModelEvaluated(_AboutAModel):
     KIND: ClassVar[str] = "model_evaluated"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"benchmark"})
     evaluation: str  # "me-0001", from the ledger
     model: str
     against: str  # "base", or the content hash of the model that was the baseline

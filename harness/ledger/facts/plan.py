@@ -25,6 +25,7 @@ from harness.ledger.schema import JSON, log_columns, metadata, required
 @dataclass(frozen=True, kw_only=True)
 class PlanApproved(Fact):
     KIND: ClassVar[str] = "plan_approved"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"path", "content", "splits", "scorer"})
     MAKES: ClassVar[tuple[str, ...]] = ("name", "version")
     name: str
     version: int  # 1 for the first approval of this plan, then 2, 3, ...

@@ -30,6 +30,7 @@ class TrainingSpecified(Fact):
     """The experiment is a training program's: only `posttrain run` starts its runs."""
 
     KIND: ClassVar[str] = "training_specified"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"spec"})
     experiment: str
     spec: dict[str, Any]  # as docs/training-programs.md gives it, without experiment and run
     sha256: str  # of the canonical JSON of `spec`

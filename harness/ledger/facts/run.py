@@ -57,6 +57,7 @@ class RunRegistered(Fact):
     """Written before anything is launched, so that every launch is visible."""
 
     KIND: ClassVar[str] = "run_registered"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"argv", "environment"})
     MAKES: ClassVar[tuple[str, ...]] = ("experiment", "run")
     ROWS: ClassVar[Rows] = Rows.OWN
     experiment: str
@@ -105,6 +106,7 @@ def local_job(identity: dict[str, Any]) -> dict[str, Any]:
 @dataclass(frozen=True, kw_only=True)
 class RunStarted(Fact):
     KIND: ClassVar[str] = "run_started"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"job", "supervisor"})
     SPOOLED: ClassVar[bool] = True
     experiment: str
     run: str
@@ -132,6 +134,7 @@ class RunResumed(Fact):
     """A run that ended without completing is launched again in its own folder."""
 
     KIND: ClassVar[str] = "run_resumed"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"environment"})
     experiment: str
     run: str
     attempt: int  # of its seed

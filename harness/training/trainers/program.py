@@ -19,6 +19,7 @@ from transformers import set_seed
 
 from harness.artifacts.content import hash_path
 from harness.clock import Clock, SystemClock
+from harness.domain.plain_text import one_line
 from harness.errors import HarnessError, RunError, UsageError
 from harness.files import atomic_write, pretty_json
 from harness.run_logger import RunLogger
@@ -83,7 +84,7 @@ def run(
             with RunLogger.from_environment() as log:
                 _train(spec, options.output_dir, log, clock, began, texts, build, result)
         except BaseException as error:
-            result |= {"status": "failed", "artifact": None, "failure": one_line(error)}
+            result |= {"status": "failed", "artifact": None, "failure": _in_short(error)}
             result["metrics"]["wall_clock_minutes"] = (clock.monotonic() - began) / 60
             report()
             if isinstance(error, HarnessError):
@@ -121,9 +122,9 @@ def blank_result(spec: TrainerSpec) -> dict[str, Any]:
     }
 
 
-def one_line(error: BaseException) -> str:
+def _in_short(error: BaseException) -> str:
     text = error.message if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
-    return " ".join(text.split())[:500]
+    return one_line(text, 500)
 
 
 def _require(spec: TrainerSpec, backend: str, mode: str) -> None:
