@@ -13,6 +13,7 @@ from harness.domain.statuses import (
     ExperimentStatus,
     Verdict,
     require_experiment_transition,
+    require_open_experiment,
 )
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write
@@ -120,13 +121,8 @@ def record_result(
 
 def require_open(project: Project, experiment: str, what: str) -> None:
     """Raises RefusedError when the experiment is decided: its `what` must stay."""
-    record = project.ledger.experiment(experiment)
-    if record.status in CLOSED_EXPERIMENTS:
-        raise RefusedError(
-            f"{experiment} is {record.status}: its {what} stands.",
-            hint="Open a new experiment to go on.",
-            code="experiment_closed",
-        )
+    status = project.ledger.experiment(experiment).status
+    require_open_experiment(experiment, status, f"its {what} stands")
 
 
 def decide(

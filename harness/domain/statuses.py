@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from harness.errors import TransitionError
+from harness.errors import RefusedError, TransitionError
 
 
 class ExperimentStatus(StrEnum):
@@ -137,6 +137,18 @@ EXPERIMENT_TRANSITIONS: dict[ExperimentStatus, frozenset[ExperimentStatus]] = {
 FINAL_RUNS = frozenset(RunStatus) - {RunStatus.PENDING, RunStatus.RUNNING}
 """Statuses of runs that have ended."""
 CLOSED_EXPERIMENTS = frozenset({ExperimentStatus.KEPT, ExperimentStatus.DISCARDED})
+
+
+def require_open_experiment(
+    identifier: str, status: str, why: str = "it gets no further runs"
+) -> None:
+    """Raises RefusedError for an experiment that was decided."""
+    if status in CLOSED_EXPERIMENTS:
+        raise RefusedError(
+            f"{identifier} is {status}: {why}.",
+            hint="Open a new experiment with it as the parent.",
+            code="experiment_closed",
+        )
 
 
 def require_run_transition(run: str, before: RunStatus, after: RunStatus) -> None:

@@ -9,7 +9,7 @@ from harness.artifacts.code_snapshot import Snapshot, take_snapshot
 from harness.domain.commands import with_interpreter
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox
-from harness.domain.statuses import CLOSED_EXPERIMENTS, RunStatus, SandboxKind
+from harness.domain.statuses import RunStatus, SandboxKind, require_open_experiment
 from harness.errors import RefusedError
 from harness.evaluation.scores import counted_runs
 from harness.ledger.facts import ApprovedPlan
@@ -89,12 +89,7 @@ def prepare(
     """Raises RefusedError when plan, scorer or data changed, the experiment is closed, or a
     required sandbox is absent; ConfigError without an interpreter, RunError when it fails."""
     record = project.ledger.experiment(experiment)
-    if record.status in CLOSED_EXPERIMENTS:
-        raise RefusedError(
-            f"{experiment} is {record.status}: it gets no further runs.",
-            hint="Open a new experiment with it as the parent.",
-            code="experiment_closed",
-        )
+    require_open_experiment(experiment, record.status)
     if project.ledger.program(experiment) is not None:
         raise RefusedError(
             f"{experiment} is a training program.",

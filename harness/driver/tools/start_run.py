@@ -1,12 +1,12 @@
 import shlex
 from dataclasses import dataclass
 
-from harness.domain.statuses import CLOSED_EXPERIMENTS
+from harness.domain.statuses import require_open_experiment
 from harness.driver.supervisors import Supervisor
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool, argument
 from harness.driver.tools.run_status import report
-from harness.errors import RefusedError, UsageError
+from harness.errors import UsageError
 
 REGISTER_SECONDS = 60.0
 STARTS = 3
@@ -27,12 +27,7 @@ class StartRunArguments(ExperimentArguments):
 )
 async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
-    if experiment.status in CLOSED_EXPERIMENTS:
-        raise RefusedError(
-            f"{experiment.id} is {experiment.status}; expected an open experiment.",
-            hint="Open a new one with open_experiment.",
-            code="experiment_closed",
-        )
+    require_open_experiment(experiment.id, experiment.status)
     before = _run_ids(context, experiment.id)
     if not context.is_running(experiment.id):
         words = shlex.split(arguments.command) if arguments.command else None

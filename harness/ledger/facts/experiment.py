@@ -26,13 +26,12 @@ from harness.domain.grade import Grade
 from harness.domain.ids import experiment_id, experiment_number, no_experiment
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
-    CLOSED_EXPERIMENTS,
     Direction,
     ExperimentStatus,
     Split,
     require_experiment_transition,
+    require_open_experiment,
 )
-from harness.errors import RefusedError
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
     Body,
@@ -179,12 +178,7 @@ def find_experiment(state: State, identifier: str) -> Row:
 
 def require_open(row: Row) -> None:
     """Raises RefusedError for an experiment that was decided."""
-    if row["status"] in CLOSED_EXPERIMENTS:
-        raise RefusedError(
-            f"{row['id']} is {row['status']}: it gets no further runs.",
-            hint="Open a new experiment with it as the parent.",
-            code="experiment_closed",
-        )
+    require_open_experiment(row["id"], row["status"])
 
 
 def summarise(state: State, experiment: Row, **changes: Any) -> None:
