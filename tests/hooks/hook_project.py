@@ -12,6 +12,7 @@ from typing import Any
 
 from policy_project import SampleProject, snapshot
 
+from harness.guard.hooks.projects import FILTER
 from harness.guard.hooks.table import PROGRAM, hooks_section
 
 REPOSITORY = Path(__file__).parents[2]
@@ -113,13 +114,19 @@ def install(programs: Path) -> None:
     programs.mkdir(parents=True)
     for path in (REPOSITORY / "hooks").glob("*.py"):
         shutil.copy(path, programs)
+    library = programs / "lib" / "harness"
+    copy_library(library)
+    for room in ("", "guard", "domain"):
+        (library / room / "__init__.py").touch()
+
+
+def copy_library(library: Path) -> None:
+    """What the programs import."""
     for room in ("guard/policy", "guard/hooks"):
         hidden = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(
-            REPOSITORY / "harness" / room, programs / "lib" / "harness" / room, ignore=hidden
-        )
-    for room in ("", "guard"):
-        (programs / "lib" / "harness" / room / "__init__.py").touch()
+        shutil.copytree(REPOSITORY / "harness" / room, library / room, ignore=hidden)
+    (library / "domain").mkdir()
+    shutil.copy(REPOSITORY / "harness" / FILTER, library / FILTER)
 
 
 def other_project(folder: Path, state: Path) -> Path:

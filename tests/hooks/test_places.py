@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hook_project import PYTHON, REPOSITORY, HookProject, git, other_project
+from hook_project import PYTHON, REPOSITORY, HookProject, copy_library, git, other_project
 from test_reported_cases import add_worktree
 
 from harness.guard.hooks.table import BY_NAME
@@ -215,9 +215,7 @@ class TestPlugin:
         shutil.copytree(
             REPOSITORY / "hooks", place / "hooks", ignore=shutil.ignore_patterns("__pycache__")
         )
-        for room in ("guard/policy", "guard/hooks"):
-            hidden = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(REPOSITORY / "harness" / room, place / "harness" / room, ignore=hidden)
+        copy_library(place / "harness")
         shutil.rmtree(project.root / ".claude")
         project.programs = place / "hooks"
         project.environment["CLAUDE_PLUGIN_ROOT"] = str(place)
@@ -278,11 +276,7 @@ def test_hooks_of_this_repository_belong_to_it(project: HookProject):
     shutil.copytree(
         REPOSITORY / "hooks", project.root / "hooks", ignore=shutil.ignore_patterns("__pycache__")
     )
-    for room in ("guard/policy", "guard/hooks"):
-        hidden = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(
-            REPOSITORY / "harness" / room, project.root / "harness" / room, ignore=hidden
-        )
+    copy_library(project.root / "harness")
     project.programs = project.root / "hooks"
     assert project.call("Write", {"file_path": str(project.root / "plan.md")}, cwd="/").denied
     assert project.shell("rm hooks/run.py").denied

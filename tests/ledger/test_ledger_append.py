@@ -27,6 +27,7 @@ from harness.ledger.facts import (
     LoopEnded,
     SessionEnded,
     SessionStarted,
+    TrainingSpecified,
     fact_from,
 )
 
@@ -242,13 +243,17 @@ def test_sessions_end_once(tmp_path):
 
 def test_texts_that_utf8_cannot_hold_and_odd_numbers(tmp_path):
     with open_ledger(tmp_path) as ledger:
-        with pytest.raises(UsageError, match="cannot be written"):
-            ledger.open_experiment(hypothesis="half a pair \ud800", parent=None, by="me")
-        assert ledger.position() == 0
         name = ledger.open_experiment(
-            hypothesis='tab\t, quote ", nul \x00, \u2028, 😀', parent=None, by="me"
+            hypothesis='tab\t, quote ", nul \x00, half a pair \ud800, \x1b[2J, 😀',
+            parent=None,
+            by="me",
         ).id
-        assert ledger.experiment(name).hypothesis == 'tab\t, quote ", nul \x00, \u2028, 😀'
+        assert ledger.experiment(name).hypothesis == 'tab\t, quote ", nul , half a pair , , 😀'
+        before = ledger.position()
+        spec = {"objective": "half a pair \ud800"}  # kept as it is: trainers read it
+        with pytest.raises(UsageError, match="cannot be written"):
+            ledger.append(TrainingSpecified(experiment=name, spec=spec, sha256="s", by="me"))
+        assert ledger.position() == before
         run = register(ledger, name)
         ledger.append(evaluated(name, run, float("nan"), interval=[float("-inf"), 1.0]))
         assert ledger.evaluations(name)[0].value is None
