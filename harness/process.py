@@ -21,7 +21,8 @@ import psutil
 
 SYSTEM_FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin", "/run/current-system/sw/bin")
 """Where the programs lie that judging uses: git, bwrap, nvidia-smi."""
-HANDED_ON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+HANDED_ON = ("PATH", *LOADER)
 CARRIED = "HARNESS_COMMAND_"
 """HARNESS_COMMAND_PATH is the PATH of the commands that train and predict, and so on."""
 THREADS = (

@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 
-from harness.process import CARRIED, HANDED_ON, MACHINE, OURS
+from harness.process import CARRIED, HANDED_ON, LOADER, MACHINE, OURS
 
 PASSED_ON = (*HANDED_ON, *MACHINE)
 """Everything else, keys above all, stays with the harness."""
@@ -16,6 +16,22 @@ def passed_on(inherited: Mapping[str, str]) -> dict[str, str]:
     """The allowed part of `inherited`; of what a clean start put aside, the caller's own value."""
     found = {name: inherited.get(CARRIED + name, inherited.get(name)) for name in PASSED_ON}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def put_aside(environment: Mapping[str, str]) -> dict[str, str]:
+    """`environment` of a confined command, for the programs that confine it: what would make them
+    load an agent's libraries stands under another name."""
+    return {
+        CARRIED + name if name in LOADER else name: value for name, value in environment.items()
+    }
+
+
+def taken_up(environment: Mapping[str, str]) -> list[str]:
+    """What stands before a command, inside, to give it back what `put_aside`; empty for nothing.
+    `environment` may be the one before or after that."""
+    names = [name for name in LOADER if {name, CARRIED + name} & set(environment)]
+    words = [f'export {name}="${CARRIED}{name}"; unset {CARRIED}{name}' for name in names]
+    return ["/bin/sh", "-c", "; ".join([*words, 'exec "$@"']), "sh"] if names else []
 
 
 def for_helpers(inherited: Mapping[str, str]) -> dict[str, str]:

@@ -92,14 +92,18 @@ def predict(
         _lay_out_code(command, code)
         ids = tuple(fresh_ids(order, seed))
         table = _hand_out(rows, inputs, order, ids)
+        words = with_interpreter(command.argv, command.interpreter)
+        confinement = Confinement(
+            writable=(output,),
+            read_only=(code, inputs, command.checkpoint.parent, *command.readable),
+            hidden=command.hidden,
+        )
+        # What cannot be confined is told here: a look is counted for rows that predict gets.
+        sandbox.command(words, confinement)
         command.before()
         completed = sandbox.run(
-            with_interpreter(command.argv, command.interpreter),
-            confinement=Confinement(
-                writable=(output,),
-                read_only=(code, inputs, command.checkpoint.parent, *command.readable),
-                hidden=command.hidden,
-            ),
+            words,
+            confinement=confinement,
             cwd=code,
             environment=_environment(command, table, output),
             timeout_s=command.limits.predict_seconds,

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from harness.contract.roles import MCP_SERVER
+from harness.domain.commands import put_aside
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.files import atomic_write
 from harness.guard.own_python import require_out_of_reach
@@ -165,9 +166,9 @@ def _environment(
 ) -> dict[str, str]:
     """The person's own, for the CLI alone: its credentials and settings are passed on unread."""
     environment = {name: inherited[name] for name in inherited if name not in (CALLER, DESCRIPTOR)}
-    return {
-        "DISABLE_AUTOUPDATER": "1",  # HOME is read-only
-        **environment,
+    return put_aside(environment) | {
+        # HOME is read-only.
+        "DISABLE_AUTOUPDATER": environment.get("DISABLE_AUTOUPDATER", "1"),
         "PATH": os.pathsep.join([str(folder.programs), environment.get("PATH", os.defpath)]),
         "HOME": str(folder.home),
         "TMPDIR": str(folder.temporary),

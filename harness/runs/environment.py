@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from harness.domain import variables
-from harness.domain.commands import passed_on
+from harness.domain.commands import passed_on, put_aside
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.errors import RunError
 from harness.process import SYSTEM_FOLDERS, THREADS, system_program
@@ -41,8 +41,11 @@ for folder in sys.path:
     except OSError:
         continue
     for name in names:
-        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as lines:
-            paths |= {line.strip() for line in lines if line.startswith("/")}
+        try:
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as lines:
+                paths |= {line.strip() for line in lines if line.startswith("/")}
+        except OSError:  # a link that leads nowhere: Python passes it over as well
+            continue
 for name, module in list(sys.modules.items()):
     if name.startswith("__editable__"):
         paths |= {os.path.dirname(path) for path in getattr(module, "MAPPING", {}).values()}
@@ -59,8 +62,8 @@ print(json.dumps({"python": platform.python_version(),
 def child_environment(
     inherited: Mapping[str, str], private: Path, more: Mapping[str, str]
 ) -> dict[str, str]:
-    """The whole environment of a training process: the allowed part of `inherited`, `more`, and a
-    HOME and a TMPDIR below `private`."""
+    """The whole environment of a training process, as it starts: the allowed part of `inherited`,
+    `more`, and a HOME and a TMPDIR below `private`."""
     kept = passed_on(inherited)
     kept.setdefault("PATH", os.defpath)
     own = {
@@ -69,7 +72,7 @@ def child_environment(
         # Byte code beside the sources would change the code snapshot.
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    return {**kept, **own, "PYTHONUNBUFFERED": "1", **more}
+    return put_aside({**kept, **own, "PYTHONUNBUFFERED": "1", **more})
 
 
 def prepare_private(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import process
+from harness.domain.commands import passed_on, put_aside, taken_up
 from harness.domain.sandbox import Completed, Confinement
 from harness.domain.statuses import SandboxKind
 from harness.errors import SandboxError
@@ -60,14 +61,17 @@ class FrontedSandbox(ABC):
         cwd: Path | None,
         grace: float,
         memory: int | None,
+        first: Sequence[str] = (),
     ) -> list[str]:
-        """The confined command behind front.py. Raises SandboxError when it cannot see `cwd`."""
+        """The confined command behind front.py, inside with the words `first` before it. Raises
+        SandboxError when it cannot see `cwd`."""
 
     def command(
         self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
     ) -> list[str]:
         require_words(argv)
-        return self.wrap(argv, confinement, cwd=None, grace=10.0, memory=memory_bytes)
+        first = taken_up(passed_on(os.environ))
+        return self.wrap(argv, confinement, cwd=None, grace=10.0, memory=memory_bytes, first=first)
 
     def run(
         self,
@@ -86,8 +90,16 @@ class FrontedSandbox(ABC):
             if not self.PRIVATE_TMP and "TMPDIR" not in environment:
                 confinement = replace(confinement, writable=(*confinement.writable, Path(scratch)))
                 environment = {**environment, "TMPDIR": scratch}
-            command = self.wrap(argv, confinement, cwd=cwd, grace=GRACE_S, memory=memory_bytes)
-            return _run(command, cwd=cwd, environment=environment, timeout_s=timeout_s)
+            command = self.wrap(
+                argv,
+                confinement,
+                cwd=cwd,
+                grace=GRACE_S,
+                memory=memory_bytes,
+                first=taken_up(environment),
+            )
+            outside = put_aside(environment)
+            return _run(command, cwd=cwd, environment=outside, timeout_s=timeout_s)
 
 
 def require_words(argv: Sequence[str]) -> None:

@@ -37,12 +37,15 @@ class Bwrap(FrontedSandbox):
         cwd: Path | None,
         grace: float,
         memory: int | None,
+        first: Sequence[str] = (),
     ) -> list[str]:
         granted = grants(argv, confinement)
         if cwd is not None:
             require_visible(cwd, granted, private=Path("/tmp"))
         port = confinement.gateway_port
-        inner = list(argv) if port is None else [*program("gateway_listen.py"), str(port), *argv]
+        inner = [*first, *argv]
+        if port is not None:
+            inner = [*program("gateway_listen.py"), str(port), *inner]
         mounts = _mounts(granted)
         namespaces = NAMESPACES if confinement.network else (*NAMESPACES, *NO_NETWORK)
         sandboxed = [self._executable, *namespaces, *LIFE, *BASE, *mounts, "--", *inner]

@@ -44,11 +44,13 @@ class Landlock(FrontedSandbox):
         cwd: Path | None,
         grace: float,
         memory: int | None,
+        first: Sequence[str] = (),
     ) -> list[str]:
         granted = grants(argv, confinement, moves=False)
         if cwd is not None:
             require_visible(cwd, granted)
-        return behind_front(_confined(argv, confinement, granted), grace=grace, memory=memory)
+        confined = _confined([*first, *argv], confinement, granted)
+        return behind_front(confined, grace=grace, memory=memory)
 
 
 def _confined(argv: Sequence[str], confinement: Confinement, granted: list[Grant]) -> list[str]:

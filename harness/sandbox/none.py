@@ -1,8 +1,10 @@
 """No isolation: limits of time, memory and output only. A score is marked `not isolated`."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.domain.commands import passed_on, taken_up
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import SandboxKind
 from harness.sandbox.behind_front import FrontedSandbox, behind_front, require_words
@@ -24,8 +26,9 @@ class NoSandbox(FrontedSandbox):
         """`argv` itself, without front.py: it does not die with its caller. A shell sets the memory
         limit, unless a lower one holds already, and becomes the command."""
         require_words(argv)
+        argv = [*taken_up(passed_on(os.environ)), *argv]
         if memory_bytes is None:
-            return list(argv)
+            return argv
         return ["/bin/sh", "-c", _LIMITED % (memory_bytes // 1024), "sh", *argv]
 
     def wrap(
@@ -36,5 +39,6 @@ class NoSandbox(FrontedSandbox):
         cwd: Path | None,
         grace: float,
         memory: int | None,
+        first: Sequence[str] = (),
     ) -> list[str]:
-        return behind_front(argv, grace=grace, memory=memory)
+        return behind_front([*first, *argv], grace=grace, memory=memory)

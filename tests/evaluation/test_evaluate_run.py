@@ -11,8 +11,10 @@ from harness.artifacts.code_snapshot import take_snapshot
 from harness.artifacts.content import hash_path
 from harness.clock import ManualClock
 from harness.domain.statuses import SandboxKind
+from harness.errors import SandboxError
 from harness.evaluation.evaluate_run import evaluate_run
 from harness.evaluation.scoring import FrozenScorer
+from harness.sandbox.select import SANDBOXES, available
 
 from .workplace import HONEST, PREDICT, N, codes
 
@@ -261,3 +263,19 @@ def test_a_command_that_is_not_python_runs_as_it_is(workplace, unsandboxed):
     assert outcome.value == pytest.approx(0.9)
     outcome = workplace.evaluate(HONEST, unsandboxed, predict=("no-such-program",))
     assert codes(outcome) == ["predict_crashed"]
+
+
+def test_what_cannot_be_confined_costs_no_look(workplace):
+    if reason := available()[SandboxKind.LANDLOCK]:
+        pytest.skip(reason)
+    looks = []
+    # Landlock's rules add up: the state directory cannot be hidden in a folder that is readable.
+    with pytest.raises(SandboxError, match="cannot hide"):
+        workplace.evaluate(
+            HONEST,
+            SANDBOXES[SandboxKind.LANDLOCK](),
+            readable=(workplace.state.parent,),
+            hidden=(workplace.state,),
+            before_predict=lambda: looks.append("taken"),
+        )
+    assert looks == []

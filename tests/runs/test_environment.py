@@ -35,6 +35,7 @@ def test_a_package_beside_the_project_does_not_silence_its_interpreter(tmp_path:
     command = [sys.executable, "-I", "-m", "venv", "--without-pip", str(tmp_path / ".venv")]
     subprocess.run(command, check=True, timeout=120)
     (packages,) = (tmp_path / ".venv/lib").glob("python*/site-packages")
+    (packages / "gone.pth").symlink_to(tmp_path / "nowhere")
     (packages / "__editable__.sibling.pth").write_text(f"{folder}\n", "utf-8")
     sandbox = SANDBOXES[SandboxKind.LANDLOCK]()
     python = ask_python(str(tmp_path / ".venv/bin/python"), sandbox)

@@ -11,18 +11,20 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness import process
 from harness.errors import SandboxError
+from harness.runs.environment import child_environment
 from harness.sandbox.behind_front import MARKER
 
 
 def running(word: str) -> list[int]:
     """pids of the processes on this machine that have `word` in their command line."""
     found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        if process.info["status"] != psutil.STATUS_ZOMBIE and word in " ".join(
-            process.info["cmdline"] or []
+    for one in psutil.process_iter(["cmdline", "status"]):
+        if one.info["status"] != psutil.STATUS_ZOMBIE and word in " ".join(
+            one.info["cmdline"] or []
         ):
-            found.append(process.pid)
+            found.append(one.pid)
     return found
 
 
@@ -264,3 +266,28 @@ def test_none_says_none(unsandboxed):
         "echo",
         "a b",
     ]
+
+
+ASKED = 'echo "$LD_LIBRARY_PATH|$HARNESS_COMMAND_LD_LIBRARY_PATH"'
+
+
+def test_a_commands_libraries_are_none_of_the_programs_that_confine_it(place, monkeypatch):
+    """They may lie where an agent writes; front.py, bwrap and landlock_exec.py are not confined."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/libraries")
+    outside = child_environment(os.environ, place.project, {})
+    assert "LD_LIBRARY_PATH" not in outside
+    words = place.sandbox.command(["/bin/sh", "-c", ASKED], place.confinement())
+    done = subprocess.run(
+        words, cwd=place.project, env=outside, capture_output=True, timeout=60, check=True
+    )
+    assert done.stdout == b"/opt/libraries|\n"
+    given = {}
+    run = process.run
+    monkeypatch.setattr(
+        process,
+        "run",
+        lambda *words, **more: given.update(more["environment"]) or run(*words, **more),
+    )
+    done = place.sh(ASKED, environment={"LD_LIBRARY_PATH": "/opt/libraries"})
+    assert done.stdout == b"/opt/libraries|\n", done.stderr
+    assert "LD_LIBRARY_PATH" not in given
