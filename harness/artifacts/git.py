@@ -4,9 +4,11 @@ Filters cannot be switched off as a whole, so no command here reads a file's con
 files are hashed in Python.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import HarnessError
@@ -142,3 +144,69 @@ def tracks(root: Path, path: Path) -> str | None:
         return "history"
     name = run_git(root, "hash-object", "--no-filters", "--", str(path))[1].decode("ascii").strip()
     return "objects" if run_git(root, "cat-file", "-e", name, ok=(0, 1, 128))[0] == 0 else None
+
+
+def blob_sizes(root: Path, *, timeout_s: float = 120.0) -> list[tuple[str, int]]:
+    """(name, bytes) of every blob in the repository's objects, of no commit's too. Raises
+    GitFailedError."""
+    _, listed = run_git(
+        root,
+        "cat-file",
+        "--batch-all-objects",
+        "--unordered",
+        "--batch-check=%(objecttype) %(objectname) %(objectsize)",
+        timeout_s=timeout_s,
+    )
+    words = (line.split() for line in listed.decode("ascii").splitlines())
+    return [(parts[1], int(parts[2])) for parts in words if parts[0] == "blob"]
+
+
+@contextlib.contextmanager
+def blob_reader(root: Path) -> Iterator[Callable[[str], bytes]]:
+    """A function from a blob's name to its bytes, by one git process. It raises GitFailedError."""
+    environment = {"PATH": os.pathsep.join(SYSTEM_FOLDERS), **_ENVIRONMENT}
+    with subprocess.Popen(
+        git_line("cat-file", "--batch"),
+        cwd=root,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as git:
+        asked, answered = git.stdin, git.stdout
+        assert asked is not None
+        assert answered is not None
+
+        def read(name: str) -> bytes:
+            asked.write(name.encode("ascii") + b"\n")
+            asked.flush()
+            head = answered.readline().split()
+            if len(head) != 3 or not head[2].isdigit():
+                raise GitFailedError(
+                    f"git gave no bytes of the object {name}.",
+                    hint=f"Run `git -C {root} fsck` to see why.",
+                )
+            data = answered.read(int(head[2]) + 1)
+            return data[:-1]
+
+        try:
+            yield read
+        finally:
+            git.kill()
+
+
+def paths_of(root: Path, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Blob -> (path, commit) of the newest commit of any branch that has it; without an entry no
+    commit has it. Raises GitFailedError."""
+    found = {}
+    for name in names:
+        arguments = ("--format=%h", "--raw", "--no-abbrev", "--no-renames", "-m", "--root")
+        _, log = run_git(root, "log", "--all", f"--find-object={name}", *arguments, ok=(0, 128))
+        commit = ""
+        for line in log.decode("utf-8", "replace").splitlines():
+            if not line.startswith(":"):
+                commit = line.strip() or commit
+            elif line.split("\t")[0].split()[3] == name:
+                found[name] = (line.split("\t")[1], commit)
+                break
+    return found

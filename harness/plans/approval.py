@@ -90,7 +90,7 @@ def approve_plan(
     read_accepted(layout)
     draft = read_draft(root, path)
     plan = draft.plan
-    review = review_plan(layout, plan, approved=_secret_hashes(project))
+    review = review_plan(layout, plan, approved=_secret_hashes(project), by_person=True)
     if review.problems:
         raise as_one_error(draft.relative, review.problems)
     on_findings(notes(root, plan, review))

@@ -25,9 +25,10 @@ from harness.plans.held_out import (
     unmovable,
 )
 from harness.plans.parse import Plan, parse_plan
+from harness.plans.row_search import Found, Secret, search
 from harness.plans.schema import Data
 from harness.plans.scorer import Closure, import_closure, scorer_warnings
-from harness.plans.splits import SplitTable, load_split, planned_split, secret_paths
+from harness.plans.splits import SplitTable, load_split, planned_split, secret_paths, split_paths
 from harness.plans.tables import Table
 from harness.settings import require_interpreter
 
@@ -60,6 +61,8 @@ class Review:
     closure: Closure | None = None
     in_vault: dict[str, InVault] = field(default_factory=dict)
     """Split -> its file, of those that are no longer in the project."""
+    found: Found | None = None
+    """Rows of secret splits elsewhere, where they were looked for."""
 
     def collect(self, check: Callable[[], ResultT]) -> ResultT | None:
         """What `check` returns; None, and a problem more, when it raises."""
@@ -93,9 +96,15 @@ def read_draft(root: Path, path: Path) -> Draft:
     )
 
 
-def review_plan(layout: Layout, plan: Plan, *, approved: Mapping[str, Sequence[str]]) -> Review:
+def review_plan(
+    layout: Layout, plan: Plan, *, approved: Mapping[str, Sequence[str]], by_person: bool = False
+) -> Review:
     """Check interpreter, scorer, tables, and whether held-out and a hidden validation can be moved.
-    `approved` are the hashes of these files of all approvals so far, oldest first."""
+    `approved` are the hashes of these files of all approvals so far, oldest first.
+
+    Rows that lie in the vault already are looked for elsewhere only `by_person`: whoever may ask as
+    often as he likes whether a file holds them would be told what they are.
+    """
     root, review = layout.root, Review()
     review.collect(lambda: require_interpreter(layout.settings))
     script = plan.scorer_script
@@ -107,6 +116,10 @@ def review_plan(layout: Layout, plan: Plan, *, approved: Mapping[str, Sequence[s
     review.problems += group_problems(
         review.splits, plan.data.group, secret=frozenset(review.in_vault)
     )
+    # A copy of the whole file was named already: what else there is comes when it is gone.
+    named = any(problem.code.startswith("held_out_") for problem in review.problems)
+    if not named:
+        _look_elsewhere(review, layout, plan, by_person=by_person)
     return review
 
 
@@ -131,6 +144,30 @@ def _secret(
 def secret_folder(layout: Layout, split: str) -> Path:
     """Where in the vault the file of held-out, or of a hidden validation, lies."""
     return layout.validation if split == "validation" else layout.held_out
+
+
+def _look_elsewhere(review: Review, layout: Layout, plan: Plan, *, by_person: bool) -> None:
+    columns, root, paths = plan.data.held_out, layout.root, secret_paths(plan)
+    known = [split.table.columns for name, split in review.splits.items() if name not in paths]
+    secrets = [
+        Secret(
+            name=_SECRET[name][0],
+            columns=review.splits[name].table.columns,
+            inputs=columns.inputs,
+            label=columns.label,
+            id=columns.id,
+            known=known,
+        )
+        for name in paths
+        if name in review.splits and (by_person or name not in review.in_vault)
+    ]
+    if not secrets or not known:
+        return
+    own = frozenset({plan.data.train, *split_paths(plan)} - set(paths.values()))
+    skip = frozenset({layout.state, *(root / path for path in paths.values())})
+    review.found = review.collect(lambda: search(root, secrets, skip=skip, own=own))
+    if review.found is not None:
+        review.problems += review.found.refusals()
 
 
 def _train_and_validation(review: Review, root: Path, plan: Plan) -> None:
@@ -178,6 +215,7 @@ def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
         root, {"training.entry": plan.training.entry, "oracle.predict": plan.oracle.predict}
     )
     findings += _reference_notes(root, plan)
+    findings += review.found.notes() if review.found is not None else []
     return findings + _data_notes(plan, review)
 
 
