@@ -163,6 +163,16 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Leave it out, or explain why it is known at prediction time.",
         PASS,
     ),
+    "held_out_perhaps_elsewhere": FindingKind(
+        "A file holds a little of held-out, perhaps by accident.",
+        "Look at it before you approve.",
+        PASS,
+    ),
+    "rows_not_looked_for": FindingKind(
+        "Some files were not searched for rows of held-out.",
+        "Make sure yourself that they hold none.",
+        PASS,
+    ),
     "scorer_imports_missing": FindingKind(
         "The scorer imports what it will not find.", "Use the standard library.", PASS
     ),

@@ -28,8 +28,8 @@ from harness.plans.row_keys import (
     ordered,
     unordered,
 )
-from harness.plans.row_labels import Sequence as LabelSequence
 from harness.plans.row_labels import BITS, is_classes, rate, sequences
+from harness.plans.row_labels import Sequence as LabelSequence
 from harness.plans.row_texts import Texts
 
 MOST_ROWS = 4_000
