@@ -1,6 +1,5 @@
 """`harness posttrain ...`: training programs and their models."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from harness.cli.output import (
     sandbox_for,
 )
 from harness.cli.person import caller, require_person
-from harness.cli.promotion import PROFILE, VERBS
+from harness.cli.promotion import PROFILE, VERBS, as_words
 from harness.cli.reading import reading
 from harness.errors import UsageError
 from harness.ledger.project import open_project
@@ -86,8 +85,8 @@ def spec_command(
 ) -> None:
     """Check a specification against every limit and record it as a new experiment."""
     request = Request(
-        evaluator=_words("--evaluator", evaluator) if evaluator.startswith("[") else evaluator,
-        command=None if trainer is None else _words("--trainer", trainer),
+        evaluator=as_words("--evaluator", evaluator) if evaluator.startswith("[") else evaluator,
+        command=None if trainer is None else as_words("--trainer", trainer),
         hyperparameters=dict(_number(number) for number in numbers),
         **options,
     )
@@ -245,6 +244,7 @@ def evaluate_command(
         "delta",
         "margin",
         "n",
+        "joint",
     )
     document = {name: getattr(evaluation, name) for name in names}
     document |= {
@@ -328,19 +328,6 @@ def _report(report: ProgramReport, *, as_json: bool) -> None:
     ]
     emit(document, *filter(None, lines), as_json=as_json)
     sys.exit(0 if run.status == "completed" else 1)
-
-
-def _words(option: str, text: str) -> list[str]:
-    try:
-        words = json.loads(text)
-    except ValueError:
-        words = None
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
-        raise UsageError(
-            f"{option} is {text!r}; expected a JSON list of words.",
-            hint='E.g. \'["python", "train.py"]\'.',
-        )
-    return words
 
 
 def _number(text: str) -> tuple[str, Any]:

@@ -1,6 +1,9 @@
-"""`harness posttrain observe|promote|reject|rollback|serve-path`: which model is served."""
+"""`harness posttrain approve|observe|promote|reject|rollback|serve-path`: what models are judged
+by, and which one is served."""
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -9,6 +12,15 @@ from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, require_person
 from harness.cli.reading import reading
+from harness.errors import UsageError
+from harness.posttrain.benchmark_approval import (
+    DELTA,
+    QUALITY,
+    ROWS,
+    Bar,
+    approve_benchmark,
+    shown,
+)
 from harness.posttrain.promotion import Promotion, promote, reject_model, rollback, serve_path
 from harness.posttrain.promotion_checks import OUTCOMES, observe
 from harness.posttrain.vocabulary import Profile
@@ -20,6 +32,51 @@ PROFILE = click.option(
     default=Profile.READER.value,
     show_default=True,
 )
+
+
+@click.command("approve")
+@click.option("--benchmark", required=True, help="Held-out rows, JSON lines.")
+@click.option(
+    "--evaluator",
+    default="preference",
+    show_default=True,
+    help="A name, or a command as a JSON list.",
+)
+@click.option(
+    "--seeds",
+    default="1,2,3",
+    show_default=True,
+    help="A PASS needs a model of each.",
+)
+@click.option("--delta", type=float, default=DELTA.default, show_default=True)
+@click.option("--quality", type=float, default=QUALITY.default, show_default=True)
+@click.option("--rows", type=int, default=ROWS.default, show_default=True)
+@project_option
+@json_option
+def approve_command(
+    benchmark: str, evaluator: str, seeds: str, project: Path, as_json: bool, **thresholds: float
+) -> None:
+    """Freeze what models are judged by: benchmark, evaluator, thresholds, seeds.
+
+    --delta is the least gain over the baseline, --quality the least score, --rows the fewest rows.
+    The rows, and the code that a command runs in, are kept in the vault. Must be run by a person.
+    """
+    by = require_person("posttrain approve", environment())
+    bar = Bar(
+        benchmark=benchmark,
+        evaluator=as_words("--evaluator", evaluator) if evaluator.startswith("[") else evaluator,
+        seeds=_seeds(seeds),
+        **thresholds,
+    )
+    with changing(project, new_config=True) as opened:
+        approved = approve_benchmark(opened, bar, by=by)
+    rows, sha256 = approved.benchmark["rows"], approved.benchmark["sha256"]
+    emit(
+        asdict(approved),
+        f"approved {approved.benchmark['path']}: {rows} rows ({sha256[:12]}), scored by"
+        f" {shown(approved.evaluator)}; seeds {', '.join(map(str, approved.seeds))}",
+        as_json=as_json,
+    )
 
 
 @click.command("observe")
@@ -109,7 +166,36 @@ def serve_path_command(profile: str, project: Path, as_json: bool) -> None:
     emit({"profile": profile, "path": str(path)}, str(path), as_json=as_json)
 
 
-VERBS = (observe_command, promote_command, reject_command, rollback_command, serve_path_command)
+VERBS = (
+    approve_command,
+    observe_command,
+    promote_command,
+    reject_command,
+    rollback_command,
+    serve_path_command,
+)
+
+
+def as_words(option: str, text: str) -> list[str]:
+    try:
+        words = json.loads(text)
+    except ValueError:
+        words = None
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise UsageError(
+            f"{option} is {text!r}; expected a JSON list of words.",
+            hint='E.g. \'["python", "train.py"]\'.',
+        )
+    return words
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise UsageError(
+            f"--seeds is {text!r}; expected whole numbers.", hint="E.g. `--seeds 1,2,3`."
+        ) from error
 
 
 def _print_promotion(promotion: Promotion, *, as_json: bool) -> None:

@@ -21,6 +21,7 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("ledger", "import"),
     ("audit", "--accept"),
     ("priors", "add"),
+    ("posttrain", "approve"),
     ("posttrain", "import"),
     ("posttrain", "promote"),
     ("posttrain", "reject"),

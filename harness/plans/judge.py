@@ -48,8 +48,9 @@ def require_judge(project: Project) -> None:
     raise RefusedError(
         f"The harness, or what it imports, is not what it was when the plan was approved: {what}.",
         hint=(
-            "Reinstall it as it was; or, when the change is meant, a person runs `harness plan"
-            " approve` again: seeds, scores and verdicts stay."
+            "Reinstall it as it was; or, when the change is meant, a person approves again, with"
+            " `harness plan approve` or `harness posttrain approve`: seeds, scores and verdicts"
+            " stay."
         ),
         code="judge_changed",
     )

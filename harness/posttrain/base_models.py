@@ -6,19 +6,19 @@ Ids are real; what a name contains decides nothing.
 import json
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
 from harness.domain.commands import for_helpers
-from harness.errors import HarnessError, RunError, UsageError
+from harness.errors import RunError, UsageError
 from harness.files import atomic_write, pretty_json
 from harness.ledger.project import Project
 from harness.posttrain.field_problems import FieldProblem, field_problem
 from harness.posttrain.specification import Specification
-from harness.posttrain.untrusted_json import read_json_lines
 from harness.posttrain.vocabulary import Profile
 from harness.settings import require_interpreter
 
@@ -118,17 +118,15 @@ def add_base_model(
     return stored
 
 
-def family_warnings(project: Project, spec: Specification) -> list[FieldProblem]:
+def family_warnings(
+    project: Project, spec: Specification, rows: Iterable[Mapping[str, Any]]
+) -> list[FieldProblem]:
     """One warning a model family that two or more of these belong to: the trained model, and the
     makers (teacher, judge, generator) that the rows' `provenance` names.
 
     Without an entry in the registry, the first part of an id's name is its family. Generations
     count as one family: llama, llama3, Llama-3.2.
     """
-    try:
-        _, rows = read_json_lines(project.layout.root / spec.dataset["path"])
-    except HarnessError:
-        return []
     families = {
         identifier: _stem(model.family)
         for identifier, model in known_models(project.layout).items()

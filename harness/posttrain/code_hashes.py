@@ -4,9 +4,8 @@ that they import. docs/training-programs.md defines them, so any trainer can com
 import ast
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from harness.artifacts.content import hash_file
 from harness.domain.commands import found
@@ -30,10 +29,8 @@ def code_hash(backend: Backend, command: Sequence[str] | None, root: Path) -> st
     return sha256_bytes(canonical_json(sorted(files.items())))
 
 
-def evaluator_hash(evaluator: str | Mapping[str, Any], root: Path) -> str:
-    """As `code_hash`, of an evaluator of the package (a name) or of the words under `command`."""
-    if not isinstance(evaluator, str):
-        return code_hash(Backend.COMMAND, evaluator["command"], root)
+def builtin_hash(evaluator: str) -> str:
+    """As `code_hash`, of an evaluator of the package."""
     return sha256_bytes(canonical_json(sorted(_of_package(f"{EVALUATORS}.{evaluator}").items())))
 
 

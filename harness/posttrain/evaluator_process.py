@@ -6,19 +6,31 @@ What it does wrong is a problem, never a score.
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.code_snapshot import load_snapshot
 from harness.domain.commands import with_interpreter
-from harness.domain.sandbox import Confinement, Sandbox
+from harness.domain.sandbox import Confinement, Placed, Sandbox
+from harness.errors import RefusedError
 from harness.files import canonical_json, sha256_bytes
+from harness.ledger.facts import BenchmarkApproved
 from harness.ledger.project import Project
+from harness.posttrain.code_hashes import code_hash
 from harness.posttrain.field_problems import FieldProblems
 from harness.posttrain.specification import Specification
+from harness.posttrain.training_judgement import known
 from harness.posttrain.untrusted_json import is_finite, read_object
-from harness.posttrain.vocabulary import EVALUATORS, SCHEMA, EvaluationMode, is_bounded
+from harness.posttrain.vocabulary import (
+    EVALUATORS,
+    SCHEMA,
+    Backend,
+    EvaluationMode,
+    is_bounded,
+)
 from harness.runs.environment import (
     OFFLINE,
     PACKAGE,
@@ -26,7 +38,8 @@ from harness.runs.environment import (
     child_environment,
     prepare_private,
 )
-from harness.settings import granted, require_interpreter
+from harness.runs.workspace import Workspace, make_workspace, remove_workspace
+from harness.settings import require_interpreter
 
 _MINUTES = 60.0
 _LARGEST = 64 * 1024 * 1024  # bytes of an answer: one score a row
@@ -42,6 +55,7 @@ class Scores:
 
 def ask_evaluator(
     project: Project,
+    approved: BenchmarkApproved,
     spec: Specification,
     mode: EvaluationMode,
     folder: Path,
@@ -50,7 +64,8 @@ def ask_evaluator(
     sandbox: Sandbox,
     inherited: Mapping[str, str] | None,
 ) -> tuple[Scores | None, FieldProblems]:
-    """Start the evaluator for one model; its scores, or what is wrong with its answer."""
+    """Start the evaluator for one model; its scores, or what is wrong with its answer. Raises
+    RefusedError (evaluator_changed)."""
     own = folder / who
     own.mkdir()
     named = spec.benchmark["evaluator"]
@@ -75,7 +90,7 @@ def ask_evaluator(
         "hardware_tier": spec.hardware_tier.value,
     }
     (own / "request.json").write_bytes(canonical_json(request))
-    exit_code = _start(project, spec, own, adapter, sandbox, inherited)
+    exit_code = _start(project, approved, spec, request, own, sandbox, inherited)
     answer, unreadable = read_object(own / "answer.json", f"{who}.answer", largest=_LARGEST)
     problems = FieldProblems()
     if unreadable is not None and exit_code == 0:
@@ -91,39 +106,89 @@ def ask_evaluator(
 
 def _start(
     project: Project,
+    approved: BenchmarkApproved,
     spec: Specification,
+    request: Mapping[str, Any],
     own: Path,
-    adapter: dict[str, str] | None,
     sandbox: Sandbox,
     inherited: Mapping[str, str] | None,
 ) -> int | None:
     interpreter = require_interpreter(project.settings)
     python = ask_python(interpreter, sandbox)
-    named, root = spec.benchmark["evaluator"], project.layout.root
-    words = [interpreter, "-m", f"{EVALUATORS}.{named}"]
-    stands = own  # not in the project: `-m` would find a json.py there before Python's own
-    if not isinstance(named, str):
-        words, stands = with_interpreter(named["command"], interpreter), root
     private = own / "private"
     private.mkdir()
-    variables = {**OFFLINE, **prepare_private(private, python=python)}
-    models = [spec.model["path"], adapter and adapter["path"]]
-    readable = [root, own.parent, *models, *python["prefixes"], PACKAGE, *granted(project.settings)]
-    done = sandbox.run(
-        [*words, "--request", str(own / "request.json"), "--output", str(own / "answer.json")],
-        confinement=Confinement(
-            writable=(own,),
-            read_only=tuple(
-                Path(str(path)) for path in readable if path and Path(str(path)).exists()
+    told = request["base_model"]["path"], (request["adapter"] or {}).get("path")
+    models = [Path(path) for path in told if path is not None]
+    state, named = project.layout.state, approved.evaluator
+    reads, no_places = [own.parent, PACKAGE], tuple[Placed, ...]()
+    with _workspace(project, approved, request, own, models, python, sandbox) as made:
+        if isinstance(named, str) or made is None:
+            # Not in the project: `-m` would find a json.py there before Python's own.
+            words, stands = [interpreter, "-m", f"{EVALUATORS}.{named}"], own
+            placed, imports = no_places, list[str]()
+            reads += [*models, *map(Path, python["prefixes"])]
+        else:
+            words, stands = made.words(with_interpreter(named["command"], interpreter)), made.seen
+            placed, imports = made.placed, made.imports(python["project_paths"])
+            reads += made.read_only
+        variables = {**OFFLINE, **prepare_private(private, python=python, imports=imports)}
+        ended = sandbox.run(
+            [*words, "--request", str(own / "request.json"), "--output", str(own / "answer.json")],
+            confinement=Confinement(
+                placed=placed,
+                writable=(own,),
+                read_only=tuple(path for path in reads if path.exists()),
+                hidden=() if any(path.is_relative_to(state) for path in models) else (state,),
             ),
-        ),
-        cwd=stands,
-        environment=child_environment(
-            os.environ if inherited is None else inherited, private, variables
-        ),
-        timeout_s=_MINUTES * 60,
-    )
-    return done.exit_code
+            cwd=stands,
+            environment=child_environment(
+                os.environ if inherited is None else inherited, private, variables
+            ),
+            timeout_s=_MINUTES * 60,
+        )
+    return ended.exit_code
+
+
+@contextmanager
+def _workspace(
+    project: Project,
+    approved: BenchmarkApproved,
+    request: Mapping[str, Any],
+    own: Path,
+    models: list[Path],
+    python: Mapping[str, Any],
+    sandbox: Sandbox,
+) -> Iterator[Workspace | None]:
+    """The code that a person approved, and nothing else of the project; None for an evaluator of
+    the package, which needs none."""
+    if approved.snapshot is None or isinstance(approved.evaluator, str):
+        yield None
+        return
+    layout, token = project.layout, str(request["request"])
+    try:
+        made = make_workspace(
+            layout,
+            token,
+            load_snapshot(layout.objects, approved.snapshot),
+            sandbox,
+            data={},
+            readable=project.settings.readable,
+            named=[*models, *python["prefixes"]],
+            run_dir=own,
+        )
+        # Also for what lies outside of the project.
+        command = made.words(approved.evaluator["command"])
+        now = known(lambda: code_hash(Backend.COMMAND, command, made.path))
+        if now != (frozen := approved.evaluator["code_hash"]):
+            raise RefusedError(
+                f"The code of the evaluator {' '.join(command)} is {now[:60]};"
+                f" {str(frozen)[:12]} was approved.",
+                hint="Restore it, or let a person approve the benchmark again.",
+                code="evaluator_changed",
+            )
+        yield made
+    finally:
+        remove_workspace(layout, token)
 
 
 def _scores(

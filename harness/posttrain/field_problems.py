@@ -42,11 +42,11 @@ class SpecificationError(UsageError):
 
     code = "specification_invalid"
 
-    def __init__(self, problems: Sequence[FieldProblem]) -> None:
+    def __init__(self, problems: Sequence[FieldProblem], what: str = "specification") -> None:
         self.problems = tuple(problems)
         listed = "; ".join(map(str, self.problems))
         super().__init__(
-            f"The specification has {len(self.problems)} problems: {listed}.",
+            f"The {what} has {len(self.problems)} problems: {listed}.",
             hint="Correct all of them.",
         )
 

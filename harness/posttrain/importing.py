@@ -11,6 +11,7 @@ from harness.errors import UsageError
 from harness.files import atomic_write, irregular_file, pretty_json, sha256_bytes
 from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
+from harness.plans.judge import require_judge
 from harness.posttrain.training_judgement import (
     ProgramReport,
     hashes_now,
@@ -51,7 +52,8 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
     """Judge a trainer's output folder, which holds result.json. The run is recorded with the
     command `import` and the sandbox `none`: nobody here saw it train.
 
-    Raises RefusedError (already_completed), or UsageError for a folder with links or pipes.
+    Raises RefusedError (already_completed, judge_changed), or UsageError for a folder with links or
+    pipes.
     """
     # Before anything is recorded: a link could bring files of this machine into the run.
     if not output.is_dir() or (odd := irregular_file(output)) is not None:
@@ -60,6 +62,7 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
             f"{output} is not a folder of plain files: {why}.",
             hint="Give the trainer's output folder, with copies in the place of links.",
         )
+    require_judge(project)
     with supervising(project.layout, experiment):
         spec = program_spec(project, experiment)
         close_abandoned(project, experiment)
@@ -97,6 +100,7 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
             minutes=float(spec.budget["minutes"]),
             tokens=None,
             rows=None,
+            loss=None,
             before=now,
             after=now,
         )

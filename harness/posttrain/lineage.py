@@ -69,7 +69,8 @@ def _of_model(project: Project, model: Model) -> dict[str, Any]:
 
 
 def overview(project: Project) -> dict[str, Any]:
-    """{programs[]: {experiment, backend, runs[]}, models[], served: {profile: model id}}."""
+    """{programs[]: {experiment, backend, runs[]}, approved[], models[], served: {profile:
+    model id}}."""
     ledger = project.ledger
     programs = [
         {
@@ -99,7 +100,8 @@ def overview(project: Project) -> dict[str, Any]:
     served = {
         name.value: history[-1].model for name in Profile if (history := ledger.servings(name))
     }
-    return {"programs": programs, "models": models, "served": served}
+    approved = [asdict(one) for one in ledger.approved_benchmarks()]
+    return {"programs": programs, "approved": approved, "models": models, "served": served}
 
 
 def drawn(tree: dict[str, Any]) -> str:

@@ -9,12 +9,15 @@ from harness.domain.sandbox import Sandbox
 from harness.ledger.facts import ModelEvaluation, Program, TrainingSpecified
 from harness.ledger.project import Project
 from harness.posttrain.base_models import family_warnings
+from harness.posttrain.benchmark_approval import approval_warnings
+from harness.posttrain.contamination import Contamination, said
+from harness.posttrain.field_problems import FieldProblem, field_problem
 from harness.posttrain.importing import import_result
 from harness.posttrain.lineage import lineage
 from harness.posttrain.model_evaluation import evaluate_model
 from harness.posttrain.run import run_program
 from harness.posttrain.specification import Request
-from harness.posttrain.specification_checks import specify
+from harness.posttrain.specification_checks import check_request
 from harness.posttrain.training_judgement import ProgramReport
 from harness.posttrain.vocabulary import EvaluationMode
 from harness.runs.supervisor import Event
@@ -37,7 +40,8 @@ class TrainingProgram:
 
     def create(self, request: Request, *, by: str) -> Program:
         """Check and record a specification. It gets an experiment of its own, which names it."""
-        spec = specify(self._project, request)
+        checked = check_request(self._project, request)
+        spec = checked.spec
         line = f"{spec.mode} of {spec.model['id']} on {spec.dataset['rows']} rows, seed {spec.seed}"
         ledger, layout = self._project.ledger, self._project.layout
         with ledger.transaction() as writer:
@@ -48,7 +52,11 @@ class TrainingProgram:
                 of_plan=False,
                 reserve=lambda name: _make(layout.experiment(name)),
             )
-            warnings = family_warnings(self._project, spec)
+            warnings = [
+                *family_warnings(self._project, spec, checked.rows),
+                *approval_warnings(self._project, spec),
+                *_told(checked.contamination),
+            ]
             writer.append(
                 TrainingSpecified(
                     experiment=experiment.id,
@@ -56,6 +64,7 @@ class TrainingProgram:
                     sha256=spec.sha256,
                     by=by,
                     warnings=[warning.plain() for warning in warnings],
+                    contamination=checked.contamination.plain(),
                 )
             )
         ensure_hypothesis(
@@ -103,6 +112,14 @@ class TrainingProgram:
     def lineage(self, name: str) -> dict[str, Any]:
         """See docs/training-programs.md."""
         return lineage(self._project, name)
+
+
+def _told(found: Contamination) -> list[FieldProblem]:
+    if not found.found:
+        return []
+    then = "nothing can PASS" if found.blocks else "these rows are left out of the score"
+    expected = "rows that the benchmark does not hold"
+    return [field_problem("dataset", expected, said(found.plain()), then)]
 
 
 def _make(folder: Path) -> bool:

@@ -15,6 +15,7 @@ from harness.domain.statuses import DecisionKind, Verdict
 from harness.errors import HarnessError, NotFoundError, RefusedError
 from harness.ledger.facts import Decision, Model, ModelMoved, ModelServed, Serving
 from harness.ledger.project import Project
+from harness.plans.judge import require_judge
 from harness.posttrain.promotion_checks import ThresholdCheck, checks_for
 
 NEXT = {
@@ -42,7 +43,9 @@ class Promotion:
 
 def promote(project: Project, identifier: str, *, by: str, reason: str) -> Promotion:
     """Take one step when every check of it passes; otherwise nothing is recorded. Raises
-    RefusedError for a state without a next step, or when the model's bytes changed."""
+    RefusedError for a state without a next step, when the model's bytes changed, or with another
+    judge (judge_changed)."""
+    require_judge(project)
     with project.ledger.transaction() as writer:
         model = project.ledger.model(identifier)
         before, after = model.state, NEXT.get(model.state)
@@ -101,7 +104,8 @@ def rollback(
     project: Project, profile: str, *, by: str, reason: str, to: str | None = None
 ) -> Serving:
     """Serve an earlier good model again: `to`, or the one before the present one. Raises
-    NotFoundError (nothing_to_roll_back_to), RefusedError (not_a_rollback_target)."""
+    NotFoundError (nothing_to_roll_back_to), RefusedError (not_a_rollback_target, judge_changed)."""
+    require_judge(project)
     with project.ledger.transaction() as writer:
         model = _rollback_target(project, profile, to)
         intact(project, model)

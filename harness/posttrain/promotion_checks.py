@@ -9,8 +9,15 @@ from harness.clock import parse_iso
 from harness.domain.models import BASE, ModelState
 from harness.domain.statuses import RunStatus, SandboxKind, Verdict
 from harness.errors import RefusedError, UsageError
-from harness.ledger.facts import Model, ModelEvaluation, ModelHistory, ShadowObserved
+from harness.ledger.facts import (
+    BenchmarkApproved,
+    Model,
+    ModelEvaluation,
+    ModelHistory,
+    ShadowObserved,
+)
 from harness.ledger.project import Project
+from harness.posttrain.benchmark_approval import approved_for
 from harness.posttrain.vocabulary import THRESHOLDS, Thresholds, is_bounded
 
 REJECTED_BY_ARBITER = "rejected"
@@ -43,7 +50,7 @@ def checks_for(
     ]
     for evaluation in latest.values():
         if evaluation.verdict == Verdict.PASS:
-            checks += _of_evaluation(evaluation, thresholds)
+            checks += _of_evaluation(evaluation, approved_for(project, evaluation.benchmark))
     evidence = {
         "model": model.id,
         **{evaluation.id: evaluation.hash for evaluation in latest.values()},
@@ -74,35 +81,43 @@ def _evaluated(
     return _check("evaluations", verdicts or "none", expected, passed=good)
 
 
-def _of_evaluation(evaluation: ModelEvaluation, thresholds: Thresholds) -> list[ThresholdCheck]:
-    delta, evaluator = evaluation.delta, evaluation.benchmark["evaluator"]
+def _of_evaluation(
+    evaluation: ModelEvaluation, approved: BenchmarkApproved | None
+) -> list[ThresholdCheck]:
+    """By what a person asks now: an approval after the evaluation makes it one of another bar."""
+    judged_by, now = evaluation.evidence.get("approval"), approved and approved.sha256
     checks = [
         _check(
-            f"{evaluation.id} delta",
-            delta,
-            thresholds.delta,
-            passed=(delta or 0.0) >= thresholds.delta,
+            f"{evaluation.id} approval",
+            str(judged_by)[:12],
+            f"what a person approved, {str(now)[:12]}",
+            passed=judged_by is not None and judged_by == now,
         )
     ]
+    if approved is None:
+        return checks
+    asked, delta, evaluator = approved.thresholds, evaluation.delta, approved.evaluator
+    good = delta is not None and delta >= asked["delta"]
+    checks.append(_check(f"{evaluation.id} delta", delta, asked["delta"], passed=good))
     if is_bounded(evaluator):  # a log-likelihood has no scale on which a number is good
         score = evaluation.candidate
-        good = (score or 0.0) >= thresholds.quality
-        checks.append(_check(f"{evaluation.id} quality", score, thresholds.quality, passed=good))
+        good = score is not None and score >= asked["quality"]
+        checks.append(_check(f"{evaluation.id} quality", score, asked["quality"], passed=good))
     if not isinstance(evaluator, str):
         checks.append(_own_evaluator(evaluation, evaluator.get("code_hash")))
     return checks
 
 
-def _own_evaluator(evaluation: ModelEvaluation, specified: Any) -> ThresholdCheck:
-    """The program that scored is the one that was specified."""
+def _own_evaluator(evaluation: ModelEvaluation, approved: Any) -> ThresholdCheck:
+    """The program that scored is the one that was approved; how it was kept is told."""
     ran = evaluation.evidence.get("evaluator")
     isolated = evaluation.sandbox not in (None, SandboxKind.NONE.value)
     isolation = f"in {evaluation.sandbox}" if isolated else "not isolated"
     return _check(
         f"{evaluation.id} evaluator",
         f"{str(ran)[:12]}, {isolation}",
-        f"the code that was specified, {str(specified)[:12]}",
-        passed=ran is not None and ran == specified,
+        f"the code that was approved, {str(approved)[:12]}",
+        passed=ran is not None and ran == approved,
     )
 
 

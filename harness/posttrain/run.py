@@ -1,12 +1,12 @@
 """`harness posttrain run`: one supervised run of a training program, its result judged."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.code_snapshot import take_snapshot
+from harness.artifacts.code_snapshot import Snapshot, take_snapshot
 from harness.artifacts.metrics_file import Row
 from harness.domain import variables
 from harness.domain.commands import with_interpreter
@@ -15,6 +15,7 @@ from harness.domain.sandbox import Confinement, Sandbox, machine_share
 from harness.errors import HarnessError, MissingExtraError
 from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
+from harness.plans.judge import require_judge
 from harness.posttrain.code_hashes import code_hash
 from harness.posttrain.dry_run import dry_result
 from harness.posttrain.resume import Stopped, set_earlier_aside, stopped_run
@@ -69,10 +70,12 @@ def run_program(
     """Start the trainer once and judge its result. Runs that a dead supervisor left are closed
     first. With `resume` the newest run goes on in its own folder, where its checkpoints lie.
 
-    Raises RefusedError (no_training_program, already_completed, already_training, and what
-    `stopped_run` raises), MissingExtraError, RunError; what the trainer does wrong is a value.
+    Raises RefusedError (no_training_program, already_completed, already_training, judge_changed,
+    and what `stopped_run` raises), MissingExtraError, RunError; what the trainer does wrong is a
+    value.
     """
     interrupts = Interrupts()
+    require_judge(project)
     with supervising(project.layout, experiment), interrupts.taken():
         spec = program_spec(project, experiment)
         close_abandoned(project, experiment)
@@ -167,33 +170,44 @@ class ProgramRun(SupervisedRun[ProgramReport]):
         return {**OFFLINE, "PYTHONHASHSEED": str(run.seed), **spent, **device}
 
     def workspace(self, run: Run) -> Workspace:
-        """The project's code, the dataset and the base model; of the benchmark nothing."""
+        """The dataset, as it was specified, and the base model; with a command of the project its
+        code, too. Of the benchmark nothing."""
         layout, spec, settings = self.project.layout, self.spec, self.project.settings
         model = [] if spec.model["path"] is None else [spec.model["path"]]
-        reads = [layout.root / spec.dataset["path"], *map(Path, model)]
+        dataset = layout.root / spec.dataset["path"]
+        inside = layout.root in dataset.parents
         no_code = readable_below(
             layout.root,
-            [*reads, *settings.readable, layout.root / spec.benchmark["path"]],
+            [dataset, *model, *settings.readable, layout.root / spec.benchmark["path"]],
         )
         made = make_workspace(
             layout,
             run.token,
-            take_snapshot(
-                layout.root,
-                layout.objects,
-                exclude=map(layout.relative, no_code),
-                index=layout.code_index,
-            ),
+            self._code(no_code),
             self.sandbox,
-            data={},
+            data={spec.dataset["path"]: spec.dataset["sha256"]} if inside else {},
             readable=settings.readable,
-            named=[*reads, *self.python["prefixes"]],
+            named=[*model, *self.python["prefixes"]],
             run_dir=layout.run(run.experiment, run.id),
         )
         # Of what will run; the live files may be others by now.
         command = None if spec.command is None else made.words(spec.command)
         self.hashes["code_hash"] = known(lambda: code_hash(spec.backend, command, made.path))
+        # Where nothing is moved, it reads the copy of the dataset at the copy's own path.
+        self.spec_file, self.spec_sha256 = write_spec(self.project, run, spec, root=made.seen)
         return made
+
+    def _code(self, no_code: Iterable[Path]) -> Snapshot:
+        """The project's code; a trainer of the package needs none of it."""
+        layout = self.project.layout
+        if self.spec.backend is not Backend.COMMAND:
+            return Snapshot(hash="", files={}, links={})
+        return take_snapshot(
+            layout.root,
+            layout.objects,
+            exclude=map(layout.relative, no_code),
+            index=layout.code_index,
+        )
 
     def confinement(self, workspace: Workspace) -> Confinement:
         """It reads its workspace, dataset, base model and packages; it writes in the run's folder
@@ -238,6 +252,7 @@ class ProgramRun(SupervisedRun[ProgramReport]):
             tokens=self.tokens.seen,
             spent=self.tokens.spent,
             rows=ended.rows.count,
+            loss=self.tokens.loss,
             before=self.hashes,
             # Its code ran in the workspace, whatever became of the live files.
             after={**hashes_now(project, self.spec), "code_hash": self.hashes["code_hash"]},
@@ -307,6 +322,7 @@ def _dry_run(task: ProgramRun) -> ProgramReport:
         minutes=0.0,
         tokens=None,
         rows=0,
+        loss=None,
         before=task.hashes,
         after=task.hashes,
     )

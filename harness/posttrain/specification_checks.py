@@ -1,7 +1,7 @@
 """A request is checked on every bound before a specification is recorded."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,17 +11,17 @@ from harness.errors import HarnessError
 from harness.ledger.project import Project
 from harness.posttrain.base_models import known_models
 from harness.posttrain.code_hashes import code_hash
+from harness.posttrain.contamination import Contamination, contamination
 from harness.posttrain.field_problems import FieldProblems, SpecificationError
 from harness.posttrain.specification import Request, Specification, config_fingerprint
-from harness.posttrain.untrusted_json import is_finite, read_json_lines
+from harness.posttrain.tables import benchmark_of, read_table
+from harness.posttrain.untrusted_json import is_finite
 from harness.posttrain.vocabulary import (
     DTYPES,
     FORMAT,
     HYPERPARAMETERS,
     MINUTES,
-    PAIR,
     SEEDS,
-    THRESHOLDS,
     TOKENS,
     Backend,
     Bound,
@@ -29,13 +29,23 @@ from harness.posttrain.vocabulary import (
     HardwareTier,
     Mode,
     Profile,
-    RowTexts,
 )
 
 Word = TypeVar("Word", bound=StrEnum)
 
 
-def specify(project: Project, request: Request) -> Specification:
+@dataclass(frozen=True, kw_only=True)
+class CheckedRequest:
+    """A specification, and what was read for it, once."""
+
+    spec: Specification
+    rows: list[dict[str, Any]]
+    """To train on."""
+    contamination: Contamination
+    """Of the benchmark, by them."""
+
+
+def check_request(project: Project, request: Request) -> CheckedRequest:
     """Check everything and hash everything. Raises SpecificationError with all problems."""
     problems, root = FieldProblems(), project.layout.root
     backend = _word(problems, Backend, "backend", request.backend)
@@ -46,32 +56,34 @@ def specify(project: Project, request: Request) -> Specification:
     tier = _word(
         problems, HardwareTier, "hardware_tier", usual if request.tier is None else request.tier
     )
-    _number(problems, "seed", SEEDS, request.seed)
-    _number(problems, "budget.minutes", MINUTES, request.minutes)
-    _number(problems, "budget.tokens", TOKENS, request.tokens)
+    number_of(problems, "seed", SEEDS, request.seed)
+    number_of(problems, "budget.minutes", MINUTES, request.minutes)
+    number_of(problems, "budget.tokens", TOKENS, request.tokens)
     hyperparameters = _hyperparameters(problems, request.hyperparameters)
     model = _model(problems, project, request.model, backend, profile, tier)
-    evaluator = _evaluator(problems, root, request.evaluator)
-    dataset, prompts = _dataset(problems, root, request.dataset, mode)
-    benchmark, held_out = _benchmark(problems, root, request.benchmark, evaluator)
+    evaluator = evaluator_of(problems, root, request.evaluator)
+    texts = mode.row_texts if mode else ()
+    dataset = read_table(problems, project, "dataset", request.dataset, texts)
+    benchmark = benchmark_of(problems, project, request.benchmark, evaluator)
+    told = contamination(dataset.rows, benchmark.rows)
     # A prompt that was trained on would measure memory, not learning.
-    if shared := sorted(prompts & held_out):
+    if shared := [name for name, kind in told.found.items() if kind == "prompt"]:
         reason = f"{len(shared)} are in both"
-        problems.add("benchmark", "prompts that are not trained on", shared[0], reason)
+        problems.add("benchmark", "prompts that are not trained on", f"row {shared[0]}", reason)
     _consistent(problems, request, backend, mode, tier)
     code = _code(problems, root, backend, request.command, "code_hash")
     if problems or not (backend and mode and profile and tier):
         raise SpecificationError(problems)
     seed = int(request.seed)
-    return Specification(
+    spec = Specification(
         backend=backend,
         mode=mode,
         profile=profile,
         hardware_tier=tier,
         command=tuple(request.command) if request.command else None,
         model=model,
-        dataset=dataset,
-        benchmark={**benchmark, "evaluator": evaluator},
+        dataset=dataset.plain(),
+        benchmark={**benchmark.plain(), "evaluator": evaluator},
         seed=seed,
         dtype=request.dtype,
         hyperparameters=hyperparameters,
@@ -86,6 +98,7 @@ def specify(project: Project, request: Request) -> Specification:
         ),
         code_hash=code,
     )
+    return CheckedRequest(spec=spec, rows=dataset.rows, contamination=told)
 
 
 def _word(problems: FieldProblems, words: type[Word], name: str, value: Any) -> Word | None:
@@ -119,7 +132,7 @@ def _consistent(
         problems.add("command", expected, request.command, f"the backend is {backend}")
 
 
-def _number(problems: FieldProblems, name: str, bound: Bound, value: Any) -> float | int:
+def number_of(problems: FieldProblems, name: str, bound: Bound, value: Any) -> float | int:
     """The number as it is recorded. Out of bounds: a problem is added, the default returned."""
     # `is_finite` first: a text, a boolean and NaN must not reach the comparisons.
     good = (
@@ -140,7 +153,7 @@ def _hyperparameters(
     for name in sorted(set(requested) - set(HYPERPARAMETERS)):
         problems.add(f"hyperparameters.{name}", "/".join(HYPERPARAMETERS), name, "unknown")
     return {
-        name: _number(
+        name: number_of(
             problems, f"hyperparameters.{name}", bound, requested.get(name, bound.default)
         )
         for name, bound in HYPERPARAMETERS.items()
@@ -183,7 +196,7 @@ def _hash(path: Path) -> str:
         return error.message
 
 
-def _evaluator(problems: FieldProblems, root: Path, evaluator: str | Sequence[str]) -> Any:
+def evaluator_of(problems: FieldProblems, root: Path, evaluator: str | Sequence[str]) -> Any:
     """A name, or {command, code_hash}: a program's scores count only while it is this code."""
     if not isinstance(evaluator, str):
         code = _code(problems, root, Backend.COMMAND, evaluator, "benchmark.evaluator")
@@ -206,65 +219,3 @@ def _code(
     except HarnessError as error:
         problems.add(name, "a program that can be read", backend, error.message)
         return ""
-
-
-def _dataset(
-    problems: FieldProblems, root: Path, path: str, mode: Mode | None
-) -> tuple[dict[str, Any], set[str]]:
-    """{path, sha256, rows} of the rows to train on, and their prompts."""
-    described, rows = _table(problems, root, "dataset", path, mode.row_texts if mode else ())
-    return described, _prompts(rows)
-
-
-def _benchmark(
-    problems: FieldProblems, root: Path, path: str, evaluator: Any
-) -> tuple[dict[str, Any], set[str]]:
-    """As `_dataset`: rows that the evaluator can score one by one, and enough for a verdict."""
-    texts: RowTexts = (("id",), ("prompt",))
-    if isinstance(evaluator, str) and evaluator in tuple(Evaluator):
-        texts = Evaluator(evaluator).row_texts
-    described, rows = _table(problems, root, "benchmark", path, texts)
-    counts = Counter(str(row.get("id")) for row in rows)
-    if repeated := sorted(name for name, count in counts.items() if count > 1):
-        problems.add("benchmark", "an id of its own for each row", repeated[0], "it is there twice")
-    if rows and len(rows) < THRESHOLDS.rows:
-        reason = "too few for any verdict but INCONCLUSIVE"
-        problems.add("benchmark", f"at least {THRESHOLDS.rows} rows", len(rows), reason)
-    return described, _prompts(rows)
-
-
-def _table(
-    problems: FieldProblems, root: Path, name: str, path: str, texts: RowTexts
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    resolved = (root / path).resolve()
-    try:
-        digest, rows = read_json_lines(resolved)
-    except (HarnessError, OSError) as error:
-        problems.add(name, "a file with one JSON object a line", path, str(error))
-        return {}, []
-    for number, row in enumerate(rows, 1):
-        if fault := _row_fault(row, texts):
-            problems.add(f"{name} row {number}", *fault)
-            break
-    inside = resolved.is_relative_to(root)
-    shown = resolved.relative_to(root).as_posix() if inside else str(resolved)
-    return {"path": shown, "sha256": digest, "rows": len(rows)}, rows
-
-
-def _row_fault(row: dict[str, Any], texts: RowTexts) -> tuple[str, Any, str] | None:
-    """(expected, actual, reason)."""
-    missing = [
-        keys
-        for keys in texts
-        if not any(isinstance(row.get(key), str) and row[key].strip() for key in keys)
-    ]
-    if missing:
-        return f"text in {', '.join(map(' or '.join, missing))}", row.get(missing[0][0]), "missing"
-    if texts[-3:] == PAIR and row["chosen"] == row["rejected"]:
-        return "chosen that differs from rejected", row["chosen"], "equal"
-    return None
-
-
-def _prompts(rows: list[dict[str, Any]]) -> set[str]:
-    # White space is normalised: the same prompt with other line breaks is still contamination.
-    return {" ".join(str(row.get("prompt")).split()) for row in rows}

@@ -1,15 +1,18 @@
-"""What a run's rows say of tokens, over all its attempts."""
+"""What a run's rows say of tokens, over all its attempts, and of its last loss."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from harness.artifacts.metrics_file import place
+from harness.posttrain.untrusted_json import is_finite
 
 
 class Tokens:
     """Fed with the run's own rows in order."""
 
     def __init__(self) -> None:
+        self.loss: float | None = None
+        """Of the last row that has one."""
         self._held: list[tuple[float | None, float]] = []
         self._replaced = 0.0
         self._goes_on = False
@@ -36,7 +39,10 @@ class Tokens:
             if self._goes_on and where is not None and row.get("event") == "epoch":
                 self._goes_on = False
                 self._go_back(where)  # it did not say where it goes on: where its first row stands
-            value = metrics.get("tokens_seen") if isinstance(metrics, dict) else None
+            told = metrics if isinstance(metrics, dict) else {}
+            if is_finite(loss := told.get("loss")):
+                self.loss = float(loss or 0.0)
+            value = told.get("tokens_seen")
             if isinstance(value, int | float) and not isinstance(value, bool):
                 self._held.append((where, float(value)))
 

@@ -70,10 +70,14 @@ def output_folder(project: Project, run: Run) -> Path:
     return project.layout.run(run.experiment, run.id, "checkpoints")
 
 
-def write_spec(project: Project, run: Run, spec: Specification) -> tuple[Path, str]:
-    """Write spec.json of the run atomically; its path and the hash of its bytes."""
+def write_spec(
+    project: Project, run: Run, spec: Specification, *, root: Path | None = None
+) -> tuple[Path, str]:
+    """Write spec.json of the run atomically; its path and the hash of its bytes. `root`: where the
+    trainer sees the project, by default where it is."""
     path = project.layout.run(run.experiment, run.id, "spec")
-    values = spec.for_trainer(project.layout.root, experiment=run.experiment, run=run.id)
+    seen = project.layout.root if root is None else root
+    values = spec.for_trainer(seen, experiment=run.experiment, run=run.id)
     atomic_write(path, pretty_json(values))
     return path, hash_file(path)
 

@@ -3,6 +3,8 @@ numbers beyond 64 bits, no deep nesting."""
 
 import json
 import math
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,29 @@ def read_json_lines(path: Path) -> tuple[str, list[dict[str, Any]]]:
     # One read for both: a file that changes in between would have the hash of other rows.
     with open_regular(path) as stream:
         data = stream.read()
+    return sha256_bytes(data), parse_json_lines(data, str(path))
+
+
+def read_within(path: Path, places: Sequence[Path]) -> bytes:
+    """The bytes of a regular file in one of `places`, wherever links lead. Raises NotFoundError,
+    UsageError."""
+    # What was opened is compared with where the path leads, not the other way round: a link that
+    # is exchanged in between leads to another file.
+    with open_regular(path) as stream:
+        real, opened = path.resolve(), os.fstat(stream.fileno())
+        there = os.stat(real)
+        same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)
+        if not same or not any(real.is_relative_to(place) for place in places):
+            raise UsageError(
+                f"{path} leads out of the project.",
+                hint="Name a file of the project, or of a folder in `readable` of config.toml.",
+                code="not_declared",
+            )
+        return stream.read()
+
+
+def parse_json_lines(data: bytes, path: str) -> list[dict[str, Any]]:
+    """Rows of a JSON-lines file. Raises UsageError naming the bad line of `path`."""
     rows = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
@@ -68,10 +93,10 @@ def read_json_lines(path: Path) -> tuple[str, list[dict[str, Any]]]:
         rows.append(row)
     if not rows:
         raise _bad_rows(path, "it has no rows")
-    return sha256_bytes(data), rows
+    return rows
 
 
-def _bad_rows(path: Path, why: str) -> UsageError:
+def _bad_rows(path: str, why: str) -> UsageError:
     return UsageError(
         f"{path}: {why}; expected one JSON object a line.",
         hint="Correct that file.",

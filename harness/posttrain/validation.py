@@ -1,18 +1,14 @@
 """Every field of a trainer's result is compared with the specification and with what the harness
 observed; all problems are collected."""
 
-import json
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from harness.artifacts.content import hash_path
 from harness.errors import HarnessError
-from harness.files import irregular_file
+from harness.posttrain.adapter import adapter_fault
 from harness.posttrain.field_problems import FieldProblem, FieldProblems, field_problem
 from harness.posttrain.specification import Specification
 from harness.posttrain.untrusted_json import is_finite, read_object
@@ -25,15 +21,10 @@ _HASHES = ("spec_sha256", "config_fingerprint", "dataset_sha256", "base_model_sh
 _COUNTS = ("dataset_rows", "rows_used", "rows_refused", "metrics")
 _KEYS = (*_NAMES, "status", *_HASHES, *_COUNTS, "artifact", "failure")
 _METRICS = ("wall_clock_minutes", "final_loss", "tokens_seen", "steps")
+_TRAINED = ("steps", "tokens_seen")
 _SLACK_MINUTES = 0.05
-_KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-_SIZES = {"I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1}
-_LARGEST_HEADER = 100 * 1024 * 1024
-# The header is JSON of somebody else's making: any key, type or number in it can be wrong.
-_MALFORMED = (
-    *(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError),
-    *(OverflowError, struct.error, RecursionError),
-)
+_SAME_LOSS = 0.01
+"""Relative: a row may round the loss that the result tells whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +42,8 @@ class Observed:
     """The largest `tokens_seen` of the run's rows; None when no row has it."""
     rows: int | None
     """Rows of the run logger; None when nobody here could see them."""
+    loss: float | None
+    """Of the last row that has one."""
     before: Mapping[str, str | None]
     """dataset_sha256, base_model_sha256, code_hash when the trainer was started, and"""
     after: Mapping[str, str | None]
@@ -213,6 +206,8 @@ def _check_metrics(
             problems.add(f"metrics.{name}", "a finite number", value, "not a finite number")
         elif name != "final_loss" and value < 0:
             problems.add(f"metrics.{name}", "0 or more", value, "negative")
+        elif not dry and name in _TRAINED and value == 0:
+            problems.add(f"metrics.{name}", "1 or more", value, "nothing was trained")
     minutes, tokens = metrics["wall_clock_minutes"], metrics["tokens_seen"]
     # The harness's own clock counts, too: a trainer cannot have trained longer than it ran.
     longest = min(float(spec.budget["minutes"]), seen.minutes) + _SLACK_MINUTES
@@ -228,9 +223,16 @@ def _check_metrics(
     if is_finite(tokens) and seen.tokens is not None and tokens < seen.tokens:
         expected = f"at least {seen.tokens:g}"
         problems.add("metrics.tokens_seen", expected, tokens, "less than it logged")
+    loss = metrics["final_loss"]
+    if seen.loss is not None and is_finite(loss) and not _same(loss, seen.loss):
+        problems.add("metrics.final_loss", f"{seen.loss:.6g}", loss, "its last row says another")
     if not dry and seen.rows == 0:
         reason = "no detector and no budget saw the training"
         problems.add("metrics", "rows of the run logger", "none", reason)
+
+
+def _same(loss: float, logged: float) -> bool:
+    return abs(loss - logged) <= _SAME_LOSS * max(abs(loss), abs(logged), _SAME_LOSS)
 
 
 def _check_extra(problems: FieldProblems, extra: Any) -> None:
@@ -257,7 +259,7 @@ def _check_artifact(
     if path.is_symlink() or not path.resolve().is_relative_to(seen.output.resolve()):
         problems.add("artifact.path", "inside the output folder", path, "it leads out of it")
         return None
-    if fault := artifact_fault(path):
+    if fault := adapter_fault(path, spec.model):
         problems.add("artifact", f"a {spec.artifact['format']} that loads", path, fault)
         return None
     try:
@@ -269,70 +271,3 @@ def _check_artifact(
         reason = "the bytes of the base model"
         problems.add("artifact", "weights that were trained", digest[:12], reason)
     return digest
-
-
-def artifact_fault(folder: Path) -> str | None:
-    """Why the folder is not a PEFT adapter; None when it is one."""
-    config = folder / "adapter_config.json"
-    if not folder.is_dir():
-        return "it is not a folder"
-    if (odd := irregular_file(folder)) is not None:
-        return f"it holds a link or a pipe: {odd.relative_to(folder)}"
-    try:
-        values = json.loads(config.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        return f"{config.name} cannot be read: {error}"
-    if not isinstance(values, dict) or not isinstance(values.get("peft_type"), str):
-        return f"{config.name} is not an object with the format's keys"
-    name = "adapter_model.safetensors"
-    return f"{name}: {fault}" if (fault := tensors_fault(folder / name)) else None
-
-
-def tensors_fault(path: Path) -> str | None:
-    """Why the file is not a safetensors file, or holds a number that is not finite."""
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as stream:
-            length = struct.unpack("<Q", stream.read(8))[0]
-            # Before it is read: the first 8 bytes could claim a header of any size.
-            if length > min(size - 8, _LARGEST_HEADER):
-                return "its header is longer than the file"
-            header = json.loads(stream.read(length))
-        tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
-        if not tensors:
-            return "it has no tensors"
-        end = max(entry["data_offsets"][1] for entry in tensors.values())
-        # Exactly: bytes behind the last tensor could hold anything, and change the hash.
-        if 8 + length + end != size:
-            return f"it has {size} bytes, its header says {8 + length + end}"
-        return next(
-            (
-                f"{name} {fault}"
-                for name, entry in tensors.items()
-                if (fault := _tensor_fault(path, length, entry))
-            ),
-            None,
-        )
-    except _MALFORMED as error:
-        return f"it is not a safetensors file: {type(error).__name__}: {error}"
-
-
-def _tensor_fault(path: Path, length: int, entry: dict[str, Any]) -> str | None:
-    kind, (begin, end) = entry["dtype"], entry["data_offsets"]
-    count = int(np.prod(entry["shape"], dtype=np.int64)) if entry["shape"] else 1
-    width = np.dtype(_KINDS[kind]).itemsize if kind in _KINDS else _SIZES[kind]
-    if count * width != end - begin or begin < 0:
-        return f"has {end - begin} bytes for {count} numbers of {kind}"
-    if kind not in _KINDS or count == 0:
-        return None
-    values = np.memmap(
-        path, dtype=_KINDS[kind], mode="r", offset=8 + length + begin, shape=(count,)
-    )
-    finite = (
-        # numpy has no bfloat16, so it is read as whole numbers: with all exponent bits set, such
-        # a number is infinity or NaN.
-        bool(((values & 0x7F80) != 0x7F80).all())
-        if kind == "BF16"
-        else bool(np.isfinite(values).all())
-    )
-    return None if finite else "holds a number that is not finite"

@@ -17,6 +17,7 @@ from harness.gates.findings import finding
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
 from harness.plans.approved import seeds_for
+from harness.plans.judge import require_judge
 from harness.runs.absent import absent_findings
 from harness.runs.collect import close_run
 from harness.runs.endings import (
@@ -82,12 +83,14 @@ def train(
         silent_s: seconds that a run may go on without a metrics row of its own.
         grace_s: seconds between TERM and KILL.
 
-    Raises RefusedError (already_training, experiment_closed, ...), NotFoundError, RunError.
+    Raises RefusedError (already_training, experiment_closed, judge_changed, ...), NotFoundError,
+    RunError.
     """
     interrupts = Interrupts()
     with supervising(project.layout, experiment), interrupts.taken():
         project.ledger.experiment(experiment)
         recovered = close_abandoned(project, experiment)
+        require_judge(project)
         job = prepare(
             project,
             experiment,

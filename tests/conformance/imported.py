@@ -8,10 +8,12 @@ from typing import Any
 
 from harness.domain.models import BASE
 from harness.domain.statuses import SandboxKind
-from harness.files import pretty_json, sha256_bytes
-from harness.ledger.facts import ModelEvaluation
+from harness.files import canonical_json, pretty_json, sha256_bytes
+from harness.ledger.facts import BenchmarkApproved, ModelEvaluation
 from harness.ledger.project import Project
+from harness.posttrain.benchmark_approval import approved_for
 from harness.posttrain.program import TrainingProgram
+from harness.posttrain.promotion_checks import ThresholdCheck, checks_for
 from harness.posttrain.specification import Specification, specification_from
 from harness.posttrain.training_judgement import ProgramReport
 from harness.posttrain.vocabulary import Backend
@@ -23,9 +25,13 @@ def adapter(folder: Path, values: tuple[float, ...] = (1.0, 2.0)) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
     body = struct.pack(f"<{len(values)}f", *values)
-    tensor = {"dtype": "F32", "shape": [len(values)], "data_offsets": [0, len(body)]}
-    head = json.dumps({"lora_A": tensor}).encode()
-    (folder / "adapter_model.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + body)
+    tensors = {
+        name: {"dtype": "F32", "shape": [len(values)], "data_offsets": [begin, begin + len(body)]}
+        for name, begin in (("lora_A", 0), ("lora_B", len(body)))
+    }
+    head = json.dumps(tensors).encode()
+    whole = struct.pack("<Q", len(head)) + head + 2 * body
+    (folder / "adapter_model.safetensors").write_bytes(whole)
 
 
 def right_result(spec: Specification, **more: Any) -> dict[str, Any]:
@@ -63,7 +69,11 @@ class Imports:
         self.program = TrainingProgram(project, sandbox=choose(SandboxKind.NONE, required=False))
 
     def bring(
-        self, seed: int = 1, asked: dict[str, Any] | None = None, **more: Any
+        self,
+        seed: int = 1,
+        asked: dict[str, Any] | None = None,
+        weights: tuple[float, ...] | None = None,
+        **more: Any,
     ) -> ProgramReport:
         """Specify, and judge a result that is right but for `more`; each seed has weights of its
         own."""
@@ -76,7 +86,7 @@ class Imports:
         result = right_result(
             spec, experiment=made.experiment, spec_sha256=sha256_bytes(told.encode())
         )
-        adapter(output / "adapter", (float(seed), 2.0))
+        adapter(output / "adapter", weights or (float(seed), 2.0))
         (output / "result.json").write_text(json.dumps(result | more))
         return self.program.process(made.experiment, output)
 
@@ -86,7 +96,8 @@ class Imports:
         return found
 
     def evaluated(self, model: str, verdict: str = "PASS", **more: Any) -> ModelEvaluation:
-        """An evaluation as the harness records it; 0.7 against 0.5 unless `more` says otherwise."""
+        """An evaluation as the harness records it, on what a person approved; 0.7 against 0.5
+        unless `more` says otherwise."""
         values: dict[str, Any] = {
             "model": model,
             "against": BASE,
@@ -109,4 +120,28 @@ class Imports:
             "evidence": {"model": model},
             "problems": [],
         }
-        return self.project.ledger.record_model_evaluation(**values | more)
+        values |= more
+        values["evidence"] = {"approval": self.approval(values["benchmark"]), **values["evidence"]}
+        return self.project.ledger.record_model_evaluation(**values)
+
+    def checks(self, model: str, name: str) -> list[ThresholdCheck]:
+        """Those of the model's next step whose constraint ends with `name`."""
+        made = self.project.ledger.model(model)
+        found, _ = checks_for(self.project, made, self.project.ledger.model_history(made.id))
+        return [check for check in found if check.constraint.endswith(name)]
+
+    def approval(self, benchmark: dict[str, Any]) -> str:
+        """The hash of the standing approval of the benchmark, which is made when there is none."""
+        standing = approved_for(self.project, benchmark)
+        if standing is None:
+            standing = BenchmarkApproved(
+                benchmark=benchmark,
+                evaluator=benchmark["evaluator"],
+                snapshot=None,
+                thresholds={"delta": 0.05, "quality": 0.65, "rows": 20},
+                seeds=[1, 2, 3],
+                sha256=sha256_bytes(canonical_json(benchmark)),
+                by="human:ada",
+            )
+            self.project.ledger.append(standing)
+        return standing.sha256

@@ -24,10 +24,10 @@ from harness.posttrain.base_models import add_base_model, family_warnings
 from harness.posttrain.code_hashes import code_hash
 from harness.posttrain.dataset_export import export_rows
 from harness.posttrain.field_problems import SpecificationError
-from harness.posttrain.model_evaluation import verdict_of
+from harness.posttrain.joint_verdict import Joint, verdict_of
 from harness.posttrain.promotion import serving_stack
 from harness.posttrain.specification import Request, Specification, config_fingerprint
-from harness.posttrain.specification_checks import specify
+from harness.posttrain.specification_checks import check_request
 from harness.posttrain.validation import Observed, validate
 from harness.posttrain.vocabulary import (
     HYPERPARAMETERS,
@@ -53,6 +53,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def own(tmp_path: Path) -> Iterator[Project]:
     with opened(tmp_path) as found:
         yield found
+
+
+def specify(project: Project, request: Request) -> Specification:
+    return check_request(project, request).spec
 
 
 def opened(folder: Path) -> Project:
@@ -84,6 +88,7 @@ class Case:
             "minutes": 2.0,
             "tokens": 100.0,
             "rows": 2,
+            "loss": 0.5,
             "before": now,
             "after": now,
         }
@@ -509,17 +514,25 @@ def test_fault_14_rejected_is_final() -> None:
     assert MODEL_TRANSITIONS[ModelState.REJECTED] == frozenset()
 
 
+def judged(delta: float, low: float, high: float, n: int, *, p: float = 0.01, **more: Any) -> str:
+    asked = {"delta": THRESHOLDS.delta, "quality": THRESHOLDS.quality, "rows": THRESHOLDS.rows}
+    joint = Joint(delta=delta, interval=(low, high), p=p, p_corrected=p)
+    return verdict_of(delta, n, asked, joint, 1, **more)[0]
+
+
 def test_fault_11_and_18_only_a_real_gain_passes() -> None:
-    assert verdict_of(0.06, 0.01, 0.11, 40)[0] == "PASS"
-    assert verdict_of(0.06, 0.01, 0.11, 20)[0] == "PASS"
-    assert verdict_of(1.0, 1.0, 1.0, 19)[0] == "INCONCLUSIVE"
-    assert verdict_of(-1.0, -1.0, -1.0, 19)[0] == "INCONCLUSIVE"
-    assert verdict_of(0.05, 0.001, 0.1, 40)[0] == "PASS"
-    assert verdict_of(0.05, 0.0, 0.1, 40)[0] == "INCONCLUSIVE"
-    assert verdict_of(0.06, -0.01, 0.13, 40)[0] == "INCONCLUSIVE"
-    assert verdict_of(0.04, 0.01, 0.07, 40)[0] == "FAIL"
-    assert verdict_of(0.0, 0.0, 0.0, 40)[0] == "FAIL"
-    assert verdict_of(-0.9, -1.0, -0.8, 40)[0] == "FAIL"
+    assert judged(0.06, 0.01, 0.11, 40) == "PASS"
+    assert judged(0.06, 0.01, 0.11, 20) == "PASS"
+    assert judged(1.0, 1.0, 1.0, 19) == "INCONCLUSIVE"
+    assert judged(-1.0, -1.0, -1.0, 19) == "INCONCLUSIVE"
+    assert judged(0.05, 0.001, 0.1, 40) == "PASS"
+    assert judged(0.05, 0.0, 0.1, 40) == "INCONCLUSIVE"
+    assert judged(0.06, -0.01, 0.13, 40) == "INCONCLUSIVE"
+    assert judged(0.06, 0.01, 0.11, 40, p=0.051) == "INCONCLUSIVE"
+    assert judged(0.06, 0.01, 0.11, 40, hindrance="seeds are missing") == "INCONCLUSIVE"
+    assert judged(0.04, 0.01, 0.07, 40) == "FAIL"
+    assert judged(0.0, 0.0, 0.0, 40) == "FAIL"
+    assert judged(-0.9, -1.0, -0.8, 40) == "FAIL"
 
 
 def test_the_thresholds_are_named() -> None:
@@ -580,7 +593,8 @@ def test_a_shared_family_of_data_judge_and_model_is_told(own: Project) -> None:
         programs.write_rows(own.layout.root / "train.jsonl", made)
         asked = programs.request(model=model, tier="datacenter-gpu")
         return [
-            f"{item.actual}: {item.reason}" for item in family_warnings(own, specify(own, asked))
+            f"{item.actual}: {item.reason}"
+            for item in family_warnings(own, specify(own, asked), made)
         ]
 
     assert told("HuggingFaceTB/SmolLM2-1.7B-Instruct") == [

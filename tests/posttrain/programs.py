@@ -5,6 +5,9 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from harness.ledger.facts import BenchmarkApproved
+from harness.ledger.project import Project
+from harness.posttrain.benchmark_approval import Bar, approve_benchmark
 from harness.posttrain.specification import Request
 from harness.settings import create_config
 
@@ -25,10 +28,13 @@ rows = [json.loads(line) for line in data.splitlines()]
 
 
 def tensors(path, values):
-    body = struct.pack(f"<{len(values)}f", *values)
-    header = {"lora_A": {"dtype": "F32", "shape": [len(values)], "data_offsets": [0, len(body)]}}
+    body, size = struct.pack(f"<{len(values)}f", *values), 4 * len(values)
+    header = {
+        name: {"dtype": "F32", "shape": [len(values)], "data_offsets": [place, place + size]}
+        for name, place in (("lora_A", 0), ("lora_B", size))
+    }
     head = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(head)) + head + body)
+    path.write_bytes(struct.pack("<Q", len(head)) + head + 2 * body)
 
 
 def adapter(folder, values):
@@ -67,7 +73,7 @@ print(json.dumps(result()))
 
 MADE = """
 adapter(out / "adapter", [spec["seed"] + 0.5, 2.0])
-print(json.dumps(result(metrics={"wall_clock_minutes": 0.0, "final_loss": 0.5, "tokens_seen": 300, "steps": 6})))
+print(json.dumps(result(metrics={"wall_clock_minutes": 0.0, "final_loss": 1 / 6, "tokens_seen": 300, "steps": 6})))
 """
 
 
@@ -162,6 +168,12 @@ def write_evaluator(
     (root / "judge.json").write_text(
         json.dumps({"base": base, "candidate": candidate, "change": change})
     )
+
+
+def approve(project: Project, **more: Any) -> BenchmarkApproved:
+    """As a person does after reading the evaluator."""
+    bar = Bar(**{"benchmark": "held_out.jsonl", "evaluator": ["python", "judge.py"], **more})
+    return approve_benchmark(project, bar, by="human:ada")
 
 
 def request(**more: Any) -> Request:

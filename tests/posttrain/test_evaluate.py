@@ -2,6 +2,7 @@
 decided on meanwhile."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +14,43 @@ from harness.ledger.chain import seal
 from harness.ledger.facts import ModelMoved, apply, fact_from
 from harness.ledger.project import Project
 from harness.ledger.state import MemoryState
+from harness.plans import judge
 from harness.posttrain import model_evaluation
 from harness.posttrain.evaluator_process import Scores
 from harness.posttrain.program import TrainingProgram
-from harness.posttrain.promotion import promote, reject_model
+from harness.posttrain.promotion import promote, reject_model, rollback
 from tests.conformance.imported import Imports
+from tests.posttrain import programs
 
 
 @pytest.fixture
-def model(project: Project, tmp_path: Path) -> str:
-    return Imports(project, tmp_path).model()
+def models(project: Project, tmp_path: Path) -> list[str]:
+    """One of each seed that a person asks for."""
+    programs.approve(project)
+    imports = Imports(project, tmp_path)
+    return [imports.model(seed) for seed in (1, 2, 3)]
+
+
+@pytest.fixture
+def model(models: list[str]) -> str:
+    return models[0]
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Evaluators answer without a process: `candidate` of the rows are right, the baseline's none,
+    """Evaluators answer without a process: `candidate` of the rows are right, the baseline's half,
     after `first`."""
 
     def answer(candidate: float, first: Callable[[], Any] = lambda: None) -> None:
-        def ask(project: Project, spec: Any, mode: Any, folder: Path, who: str, *rest: Any) -> Any:
+        def ask(
+            project: Project,
+            approved: Any,
+            spec: Any,
+            mode: Any,
+            folder: Path,
+            who: str,
+            *rest: Any,
+        ) -> Any:
             first()
             names = [f"r{n}" for n in range(100, 140)]
             right = candidate * len(names) if who == "candidate" else 20
@@ -48,50 +67,140 @@ def step(project: Project, model: str) -> Any:
     return promote(project, model, by="human:ada", reason="better")
 
 
-def test_another_evaluator_than_was_specified_is_refused(
-    project, program: TrainingProgram, model, asked, root
+def latest(project: Project, model: str) -> Any:
+    return project.ledger.model_history(model).evaluations[-1]
+
+
+def test_what_nobody_approved_is_not_judged(
+    project, program: TrainingProgram, tmp_path, asked
 ) -> None:
     asked(0.9)
-    judge = root / "judge.py"
-    kept = judge.read_text()
-    judge.write_text(f"{kept}\n# everything is right")
+    model = Imports(project, tmp_path).model()
+    with pytest.raises(RefusedError, match="held_out") as refused:
+        program.attach_evaluation(model)
+    assert refused.value.code == "benchmark_not_approved"
+    programs.approve(project, evaluator="preference")
     with pytest.raises(RefusedError, match=r"judge\.py") as refused:
         program.attach_evaluation(model)
-    assert refused.value.code == "evaluator_changed"
+    assert refused.value.code == "evaluator_not_approved"
     assert project.ledger.model_history(model).evaluations == ()
-    judge.write_text(kept)
-    made = program.attach_evaluation(model)
-    spec = project.ledger.program("exp-0001").spec
-    assert made.evidence["evaluator"] == spec["benchmark"]["evaluator"]["code_hash"]
 
 
-def test_a_benchmark_that_is_not_rows_any_more_has_changed(
-    program: TrainingProgram, model, root
+def test_an_evaluator_that_the_agent_changed_is_not_the_approved_one(
+    project, program: TrainingProgram, models, asked, root, tmp_path
 ) -> None:
-    (root / "held_out.jsonl").write_text("{")
+    asked(0.9)
+    kept = (root / "judge.py").read_text()
+    (root / "judge.py").write_text(f"{kept}\n# everything is right")
     with pytest.raises(RefusedError) as refused:
-        program.attach_evaluation(model)
-    assert refused.value.code == "benchmark_changed"
+        program.attach_evaluation(Imports(project, tmp_path).model(4))
+    assert refused.value.code == "evaluator_not_approved"
+    made = program.attach_evaluation(models[0])
+    approved = project.ledger.approved_benchmarks()[-1]
+    assert made.evidence["evaluator"] == approved.evaluator["code_hash"]
+    assert made.evidence["approval"] == approved.sha256
 
 
-def test_one_that_changes_while_it_scores_gives_no_score(
+def test_the_rows_are_those_of_the_vault_whatever_became_of_the_file(
     program: TrainingProgram, model, asked, root
 ) -> None:
-    asked(0.9, lambda: (root / "judge.py").write_text("print()"))
-    made = program.attach_evaluation(model)
-    assert (made.verdict, made.candidate) == ("INCONCLUSIVE", None)
-    assert "its code changed" in made.reason
+    asked(0.9)
+    (root / "held_out.jsonl").write_text("{")
+    assert program.attach_evaluation(model).n == 40
+
+
+def test_another_judge_judges_nothing(project, program, models, asked, monkeypatch) -> None:
+    asked(0.9)
+    for one in models:
+        program.attach_evaluation(one)
+    assert step(project, models[0]).moved
+    changed_judge(monkeypatch)
+    for forbidden in (
+        lambda: program.attach_evaluation(models[0]),
+        lambda: step(project, models[0]),
+        lambda: program.execute("exp-0001"),
+        lambda: rollback(project, "local-reader", by="human:ada", reason="x"),
+    ):
+        with pytest.raises(RefusedError) as refused:
+            forbidden()
+        assert refused.value.code == "judge_changed"
+    programs.approve(project)
+    assert step(project, models[0]).moved
+
+
+def changed_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that judge are others from now on."""
+    real = judge.judge_files
+    monkeypatch.setattr(judge, "judge_files", lambda seen: replace(real(seen), sha256="0" * 64))
+
+
+def test_a_pass_needs_every_seed_that_was_approved(
+    project, program: TrainingProgram, models, asked, tmp_path
+) -> None:
+    asked(0.9)
+    alone = program.attach_evaluation(models[0])
+    assert (alone.verdict, alone.delta) == ("INCONCLUSIVE", 0.4)
+    assert "not scored yet: 2, 3" in alone.reason
+    assert program.attach_evaluation(models[1]).verdict == "INCONCLUSIVE"
+    last = program.attach_evaluation(models[2])
+    assert last.verdict == "PASS", last.reason
+    assert last.joint["models"] == dict(zip("123", models, strict=True))
+    assert [latest(project, one).verdict for one in models] == ["PASS"] * 3
+    assert latest(project, models[0]).evidence == alone.evidence
+    imports = Imports(project, tmp_path)
+    assert "seed 4 is none" in program.attach_evaluation(imports.model(4)).reason
+    assert [one.passed for one in imports.checks(models[0], "approval")] == [True]
+    programs.approve(project, delta=0.5)
+    assert [one.passed for one in imports.checks(models[0], "approval")] == [False]
+    assert not step(project, models[0]).moved
+
+
+def test_the_same_seed_again_is_no_second_chance(
+    project, program: TrainingProgram, models, asked, tmp_path
+) -> None:
+    asked(0.9)
+    again = Imports(project, tmp_path).bring(1, weights=(9.0, 9.0)).model
+    assert again not in (None, models[0])
+    assert "came first" in program.attach_evaluation(again).reason
+
+
+def test_one_good_seed_passes_nothing(project, program: TrainingProgram, models, asked) -> None:
+    for one, share in zip(models, (0.9, 0.56, 0.55), strict=True):
+        asked(share)
+        made = program.attach_evaluation(one)
+    assert made.verdict == "INCONCLUSIVE", made.reason
+    assert "within what seeds, rows and tries make" in made.reason
+    assert not step(project, models[0]).moved
+
+
+def test_each_recipe_that_is_scored_is_a_try(
+    project, program: TrainingProgram, models, asked, tmp_path
+) -> None:
+    imports = Imports(project, tmp_path)
+    asked(0.75)
+    for number in range(2):
+        more = {"hyperparameters": {"max_steps": number + 5}}
+        other = imports.bring(1, more, weights=(number + 20.0, 1.0)).model
+        assert program.attach_evaluation(other).joint["tries"] == number + 1
+    for one in models:
+        made = program.attach_evaluation(one)
+    assert made.joint["tries"] == 3
+    assert made.joint["p_corrected"] == pytest.approx(6 * made.joint["p"])
+    assert program.attach_evaluation(other).joint["tries"] == 2
 
 
 def test_what_scored_and_how_it_was_kept_is_told_before_a_promotion(
-    project, program, model, asked
+    project, program, models, asked
 ) -> None:
     asked(0.9)
-    made = program.attach_evaluation(model)
+    for one in models:
+        made = program.attach_evaluation(one)
     lacks = made.reason.partition(";")[0]
     assert (made.sandbox, lacks) == ("none", "training not isolated, predict not isolated")
     (check,) = (
-        item for item in step(project, model).checks if item.constraint == "me-0001 evaluator"
+        item
+        for item in step(project, models[2]).checks
+        if item.constraint == f"{made.id} evaluator"
     )
     assert check.passed
     assert check.actual == f"{made.evidence['evaluator'][:12]}, not isolated"
@@ -100,7 +209,7 @@ def test_what_scored_and_how_it_was_kept_is_told_before_a_promotion(
 def test_a_score_of_unknown_code_promotes_nothing(project, model, tmp_path) -> None:
     benchmark = {
         "sha256": "b" * 64,
-        "evaluator": {"command": ["python", "judge.py"]},
+        "evaluator": {"command": ["python", "judge.py"], "code_hash": "c" * 64},
         "path": "x",
         "rows": 40,
     }
@@ -110,11 +219,13 @@ def test_a_score_of_unknown_code_promotes_nothing(project, model, tmp_path) -> N
 
 
 def test_a_model_that_is_rejected_while_it_is_scored_stays_rejected(
-    project, program, model, asked
+    project, program, models, asked
 ) -> None:
     asked(0.9)
-    program.attach_evaluation(model)
-    step(project, model)
+    for one in models:
+        program.attach_evaluation(one)
+    model = models[0]
+    assert step(project, model).moved
 
     def reject() -> None:
         if project.ledger.model(model).state is not ModelState.REJECTED:

@@ -53,7 +53,13 @@ from harness.ledger.facts.model import (
     ShadowObserved,
 )
 from harness.ledger.facts.plan import ApprovedPlan, PlanApproved
-from harness.ledger.facts.program import Judgement, Program, TrainingJudged, TrainingSpecified
+from harness.ledger.facts.program import (
+    BenchmarkApproved,
+    Judgement,
+    Program,
+    TrainingJudged,
+    TrainingSpecified,
+)
 from harness.ledger.facts.run import (
     AlarmRaised,
     RaisedAlarm,
@@ -77,6 +83,7 @@ __all__ = [
     "LONGEST_HAND_OFF",
     "AlarmRaised",
     "ApprovedPlan",
+    "BenchmarkApproved",
     "Checkpoint",
     "CheckpointRecorded",
     "CheckpointRemoved",

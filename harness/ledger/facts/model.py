@@ -116,6 +116,7 @@ class ModelEvaluated(_AboutAModel):
     problems: Sequence[dict[str, Any]] = ()
     sandbox: str | None = None  # that the evaluator ran in; None for an imported evaluation
     caller: str | None = None  # where the command came from: domain.grade.Caller as text
+    joint: dict[str, Any] | None = None  # over the approved seeds: models, delta, p, tries
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from harness.ledger.facts.base import (
     Body,
     Fact,
     LedgerPart,
+    Note,
     Readers,
     State,
     existing,
@@ -26,6 +27,21 @@ from harness.ledger.schema import JSON, log_columns, metadata, required
 
 
 @dataclass(frozen=True, kw_only=True)
+class BenchmarkApproved(Note):
+    """A person decided what models are judged by. The newest one of a benchmark and an evaluator
+    holds."""
+
+    KIND: ClassVar[str] = "benchmark_approved"
+    benchmark: dict[str, Any]  # path, sha256, rows; kept in the vault under the hash
+    evaluator: str | dict[str, Any]  # a name, or {command, code_hash}
+    snapshot: str | None  # the code that a command runs in, whole, in the vault
+    thresholds: dict[str, float]  # delta, quality, rows
+    seeds: Sequence[int]  # a PASS needs a model of each
+    sha256: str  # of the canonical JSON of all of the above
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainingSpecified(Fact):
     """The experiment is a training program's: only `posttrain run` starts its runs."""
 
@@ -36,6 +52,7 @@ class TrainingSpecified(Fact):
     sha256: str  # of the canonical JSON of `spec`
     by: str
     warnings: Sequence[dict[str, Any]] = ()
+    contamination: dict[str, Any] | None = None  # of the benchmark by the rows; None: not looked at
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -130,10 +147,13 @@ class ProgramLedger(LedgerPart):
         rows = self._rows(sa.select(programs).order_by(*oldest_first(programs)))
         return [from_body(Program, row["record"], at=row["at"]) for row in rows]
 
+    def approved_benchmarks(self) -> list[BenchmarkApproved]:
+        return [fact for fact, _ in self._notes(BenchmarkApproved)]
+
     def judgements(self, experiment: str) -> list[Judgement]:
         query = sa.select(judgements).where(judgements.c.experiment == experiment)
         rows = self._rows(query.order_by(*oldest_first(judgements)))
         return [from_body(Judgement, row["record"], at=row["at"]) for row in rows]
 
 
-FACTS: tuple[type[Fact], ...] = (TrainingSpecified, TrainingJudged)
+FACTS: tuple[type[Fact], ...] = (BenchmarkApproved, TrainingSpecified, TrainingJudged)

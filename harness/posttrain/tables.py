@@ -1,0 +1,80 @@
+"""The tables of a training program, each read once: rows to train on, rows of the benchmark."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.errors import HarnessError
+from harness.files import sha256_bytes
+from harness.ledger.project import Project
+from harness.posttrain.field_problems import FieldProblems
+from harness.posttrain.untrusted_json import parse_json_lines, read_within
+from harness.posttrain.vocabulary import PAIR, THRESHOLDS, Evaluator, RowTexts
+from harness.settings import granted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    path: str = ""
+    """Relative to the project, when it lies in it."""
+    data: bytes = b""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def plain(self) -> dict[str, Any]:
+        return {"path": self.path, "sha256": sha256_bytes(self.data), "rows": len(self.rows)}
+
+
+def read_table(
+    problems: FieldProblems, project: Project, name: str, path: str, texts: RowTexts
+) -> Table:
+    """The table at `path`, in the project or in a folder that config.toml declares. Without rows
+    when it cannot be read."""
+    layout = project.layout
+    root = layout.root.resolve()
+    places = [root, *(place.resolve() for place in granted(project.settings))]
+    named = root / path
+    try:
+        data = read_within(named, places)
+        rows = parse_json_lines(data, path)
+    except (HarnessError, OSError) as error:
+        problems.add(name, "a file with one JSON object a line", path, str(error))
+        return Table()
+    real = named.resolve()
+    if real.is_relative_to(layout.state.resolve()):  # it may lie below the project
+        problems.add(name, "a file of the project", path, "it is the harness's own")
+        return Table()
+    for number, row in enumerate(rows, 1):
+        if fault := _row_fault(row, texts):
+            problems.add(f"{name} row {number}", *fault)
+            break
+    shown = real.relative_to(root).as_posix() if real.is_relative_to(root) else str(real)
+    return Table(path=shown, data=data, rows=rows)
+
+
+def benchmark_of(problems: FieldProblems, project: Project, path: str, evaluator: Any) -> Table:
+    """As `read_table`: rows that the evaluator can score one by one, and enough for a verdict."""
+    texts: RowTexts = (("id",), ("prompt",))
+    if isinstance(evaluator, str) and evaluator in tuple(Evaluator):
+        texts = Evaluator(evaluator).row_texts
+    table = read_table(problems, project, "benchmark", path, texts)
+    counts = Counter(str(row.get("id")) for row in table.rows)
+    if repeated := sorted(name for name, count in counts.items() if count > 1):
+        problems.add("benchmark", "an id of its own for each row", repeated[0], "it is there twice")
+    if table.rows and len(table.rows) < THRESHOLDS.rows:
+        reason = "too few for any verdict but INCONCLUSIVE"
+        problems.add("benchmark", f"at least {THRESHOLDS.rows} rows", len(table.rows), reason)
+    return table
+
+
+def _row_fault(row: dict[str, Any], texts: RowTexts) -> tuple[str, Any, str] | None:
+    """(expected, actual, reason)."""
+    missing = [
+        keys
+        for keys in texts
+        if not any(isinstance(row.get(key), str) and row[key].strip() for key in keys)
+    ]
+    if missing:
+        return f"text in {', '.join(map(' or '.join, missing))}", row.get(missing[0][0]), "missing"
+    if texts[-3:] == PAIR and row["chosen"] == row["rejected"]:
+        return "chosen that differs from rejected", row["chosen"], "equal"
+    return None
