@@ -49,28 +49,48 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     return Journey(programs.make_root(base / "tuning"), base / "home")
 
 
+APPROVE = (
+    *("posttrain", "approve", "--benchmark", "held_out.jsonl"),
+    *("--evaluator", '["python", "judge.py"]'),
+)
+
+
 def test_from_a_specification_to_a_judged_model(tuning: Journey):
-    made = tuning.harness(*SPEC, *TRAINER, "--json")
-    assert made.exit_code == 0, made.stderr
-    name = made.document["experiment"]
-    ran = tuning.harness("posttrain", "run", name, *UNSANDBOXED, "--json")
-    assert ran.exit_code == 0, ran.stdout + ran.stderr
-    (model,) = tuning.harness("posttrain", "status", "--json").document["models"]
-    early = tuning.harness("posttrain", "promote", model["id"], "--reason", "looks good", "--json")
+    models = []
+    for seed in ("1", "2", "3"):
+        made = tuning.harness(*SPEC, *TRAINER, "--seed", seed, "--json")
+        assert made.exit_code == 0, made.stderr
+        name = made.document["experiment"]
+        ran = tuning.harness("posttrain", "run", name, *UNSANDBOXED, "--json")
+        assert ran.exit_code == 0, ran.stdout + ran.stderr
+        models.append(ran.document["model"])
+    last = models[-1]
+    early = tuning.harness("posttrain", "promote", last, "--reason", "looks good", "--json")
     assert early.exit_code == 1
-    judged = tuning.harness("posttrain", "evaluate", model["id"], *UNSANDBOXED, "--json")
-    assert judged.exit_code == 0, judged.stdout + judged.stderr
-    assert (judged.document["verdict"], judged.document["n"]) == ("PASS", 40)
-    took = tuning.harness("posttrain", "promote", model["id"], "--reason", "passes", "--json")
+    unseen = tuning.harness("posttrain", "evaluate", last, *UNSANDBOXED, "--json")
+    assert (unseen.exit_code, unseen.document["error"]["code"]) == (2, "benchmark_not_approved")
+    by_agent = tuning.harness(*APPROVE, "--json", CLAUDECODE="1")
+    assert (by_agent.exit_code, by_agent.document["error"]["code"]) == (2, "human_verb")
+    approved = tuning.harness(*APPROVE, "--json")
+    assert approved.exit_code == 0, approved.stdout + approved.stderr
+    assert (approved.document["seeds"], approved.document["benchmark"]["rows"]) == ([1, 2, 3], 40)
+    judged = [
+        tuning.harness("posttrain", "evaluate", model, *UNSANDBOXED, "--json") for model in models
+    ]
+    assert [one.exit_code for one in judged] == [1, 1, 0], judged[-1].stdout
+    assert judged[0].document["joint"]["outstanding"] == [2, 3]
+    assert (judged[-1].document["verdict"], judged[-1].document["n"]) == ("PASS", 40)
+    took = tuning.harness("posttrain", "promote", last, "--reason", "passes", "--json")
     assert took.exit_code == 0, took.stdout + took.stderr
     unserved = tuning.harness("posttrain", "serve-path", "--json")
     assert unserved.exit_code == 2
     assert unserved.document["error"]["hint"]
-    tree = json.dumps(tuning.harness("posttrain", "lineage", model["id"], "--json").document)
+    tree = json.dumps(tuning.harness("posttrain", "lineage", last, "--json").document)
     assert name in tree
-    assert tuning.harness("posttrain", "reject", model["id"], "--reason", "not ours").exit_code == 0
-    (model,) = tuning.harness("posttrain", "status", "--json").document["models"]
-    assert model["state"] == "rejected"
+    assert tuning.harness("posttrain", "reject", last, "--reason", "not ours").exit_code == 0
+    told = tuning.harness("posttrain", "status", "--json").document
+    assert [one["state"] for one in told["models"] if one["id"] == last] == ["rejected"]
+    assert [one["sha256"] for one in told["approved"]] == [approved.document["sha256"]]
 
 
 def test_names_of_the_documents_are_those_of_the_options(tuning: Journey):
@@ -93,7 +113,8 @@ def test_a_family_that_made_trains_and_judges_is_told(tuning: Journey):
         path, [row | {"provenance": {"judge": makers["judge"]}} for row in programs.rows(20)]
     )
     other = tuning.harness(*SPEC, "--backend", "dry-run", "--json")
-    assert other.document["warnings"] == []
+    (warning,) = other.document["warnings"]
+    assert (warning["field"], warning["actual"]) == ("benchmark", "not approved")
 
 
 def test_a_base_model_is_added_before_there_is_a_ledger(tuning: Journey):
@@ -227,6 +248,12 @@ def test_the_specification_goes_to_no_file_of_the_project_and_over_none(tuning: 
 
 
 BAD = (
+    ("approve", "--benchmark", "nowhere.jsonl"),
+    ("approve", "--benchmark", "held_out.jsonl", "--seeds", "1,2"),
+    ("approve", "--benchmark", "held_out.jsonl", "--seeds", "one"),
+    ("approve", "--benchmark", "held_out.jsonl", "--delta", "0"),
+    ("approve", "--benchmark", "held_out.jsonl", "--rows", "41"),
+    ("approve", "--benchmark", "held_out.jsonl", "--evaluator", "mine"),
     ("run", "exp-0009"),
     ("run", "exp-0001", "--resume"),
     ("import", "exp-0001", "nowhere"),

@@ -86,10 +86,14 @@ def test_from_a_specification_to_an_evaluated_model(context: ToolContext, tuning
     ended, _ = call(context, "training_status", experiment=name, wait_seconds=60)
     assert (ended["state"], [run["status"] for run in ended["runs"]]) == ("ended", ["completed"])
     (model,) = ended["models"]
+    refused, failed = call(context, "evaluate_model", model=model["id"][:12])
+    assert (refused["error"]["code"], failed) == ("benchmark_not_approved", True)
+    programs.approve(tuning, seeds=(4, 5, 6))
     judged, failed = call(context, "evaluate_model", model=model["id"][:12])
-    assert (judged["verdict"], failed) == ("PASS", False)
+    assert (judged["verdict"], failed) == ("INCONCLUSIVE", False)
+    assert judged["joint"]["outstanding"] == [5, 6]
     (run,) = call(context, "training_lineage", name=name)[0]["runs"]
-    assert [item["verdict"] for item in run["models"][0]["evaluations"]] == ["PASS"]
+    assert [item["verdict"] for item in run["models"][0]["evaluations"]] == ["INCONCLUSIVE"]
     assert tuning.ledger.program(name).by == "post-trainer"
     assert tuning.ledger.model(model["id"]).state == "registered", "an evaluation promotes nothing"
     again, failed = call(context, "run_training", experiment=name)

@@ -25,8 +25,13 @@ def test_a_sandboxed_trainer_makes_a_model_that_is_evaluated_sandboxed(
         project, sandbox=box, inherited={"PATH": os.environ["PATH"]}, grace_s=0.5
     )
     may_read = box.kind is SandboxKind.NONE
-    made = f'may_read = {may_read}\nadapter(out / "adapter", [1.0, 2.0])\n'
+    made = f'may_read = {may_read}\nadapter(out / "adapter", [spec["seed"] + 0.5, 2.0])\n'
     programs.write_trainer(root, made + LOOK)
-    report = program.execute(program.create(programs.request(), by="me").experiment)
-    assert report.model is not None, report.run.reason
-    assert program.attach_evaluation(report.model).verdict == "PASS"
+    programs.approve(project)
+    models = []
+    for seed in (1, 2, 3):
+        report = program.execute(program.create(programs.request(seed=seed), by="me").experiment)
+        assert report.model is not None, report.run.reason
+        models.append(report.model)
+    verdicts = [program.attach_evaluation(model).verdict for model in models]
+    assert verdicts == ["INCONCLUSIVE", "INCONCLUSIVE", "PASS"]
