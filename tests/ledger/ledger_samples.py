@@ -47,6 +47,18 @@ def judge_recorded(digit: str) -> JudgeRecorded:
     )
 
 
+def benchmark_approved() -> BenchmarkApproved:
+    return BenchmarkApproved(
+        benchmark={"path": "held_out.jsonl", "sha256": "b" * 64, "rows": 40},
+        evaluator="preference",
+        snapshot=None,
+        thresholds={"delta": 0.05, "quality": 0.65, "rows": 20},
+        seeds=[1, 2, 3],
+        sha256="c" * 64,
+        by="human:ada",
+    )
+
+
 IDENTITY = {"pid": 1, "boot": "b", "started": 1.5}
 
 
@@ -295,17 +307,6 @@ def full_ledger(folder: Path, lives: int = 3, **options: Any) -> Ledger:
 
 def program(ledger: Ledger) -> str:
     """A training program whose model was deployed."""
-    ledger.append(
-        BenchmarkApproved(
-            benchmark={"path": "held_out.jsonl", "sha256": "b" * 64, "rows": 40},
-            evaluator="preference",
-            snapshot=None,
-            thresholds={"delta": 0.05, "quality": 0.65, "rows": 20},
-            seeds=[1, 2, 3],
-            sha256="c" * 64,
-            by="human:ada",
-        )
-    )
     name = ledger.open_experiment(hypothesis="orpo", parent=None, by="me", of_plan=False).id
     ledger.append(
         TrainingSpecified(experiment=name, spec={"backend": "command"}, sha256="s", by="me")

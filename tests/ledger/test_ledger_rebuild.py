@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 from ledger_samples import (
+    benchmark_approved,
     ended,
     evaluated,
     full_ledger,
@@ -50,6 +51,8 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
         newest = ledger.recorded_judge(ledger.writer)
         assert newest is not None
         assert (newest.sha256, ledger.recorded_judge("another")) == ("b" * 64, None)
+        ledger.append(benchmark_approved())
+        assert ledger.approved_benchmarks() == [benchmark_approved()]
         with ledger.connection() as connection:
             assert {fact.kind for fact in facts_in_order(connection)} == set(KINDS)
             replayed = replay(facts_in_order(connection)).tables

@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 from ledger_samples import (
     IDENTITY,
+    benchmark_approved,
     evaluated,
     full_ledger,
     judge_recorded,
@@ -228,6 +229,7 @@ def compared_ledger(folder):
     ledger.append(SessionSeen(experiment="exp-0003", session="5b0c", trace="receipt"))
     ledger.append(judge_recorded("0"))
     ledger.append(SessionBegan(session="5b0c", process=IDENTITY))
+    ledger.append(benchmark_approved())
     return ledger
 
 
