@@ -110,7 +110,8 @@ def test_what_is_wrong_is_said_with_its_hint(context: ToolContext, tuning: Proje
     assert call(context, "run_training", experiment="exp-0009")[0]["error"]["code"] == "not_found"
     assert call(context, "training_lineage", name="0123abc")[1]
     assert call(context, "evaluate_model", model="0123abc")[1]
-    assert call(context, "training_status")[0] == {"programs": [], "models": [], "served": {}}
+    nothing = {"programs": [], "approved": [], "models": [], "served": {}}
+    assert call(context, "training_status")[0] == nothing
     made, _ = call(context, "specify_training", **SPEC)
     said, failed = call(context, "run_training", experiment=made["experiment"], resume=True)
     assert (said["error"]["code"], failed) == ("nothing_to_resume", True)

@@ -8,6 +8,8 @@ from harness.domain.statuses import ExperimentStatus
 from harness.ledger.project import Project
 from harness.posttrain.promotion import promote, reject_model
 from harness.runs.checkpoint_removal import remove_unneeded
+from tests.conformance.imported import Imports
+from tests.posttrain import programs
 
 
 def removed(project: Project, model: str) -> bool:
@@ -22,12 +24,15 @@ def removed(project: Project, model: str) -> bool:
 
 @pytest.mark.parametrize("evaluated", [True, False])
 def test_a_model_goes_only_when_it_is_rejected_discarded_and_nothing_was_measured_on_it(
-    execute, project, program, evaluated
+    execute, project, program, evaluated, tmp_path
 ) -> None:
     model = execute().model
     assert not removed(project, model)
     if evaluated:
-        program.attach_evaluation(model)
+        programs.approve(project)
+        imports = Imports(project, tmp_path)
+        for one in (model, imports.model(2), imports.model(3)):
+            program.attach_evaluation(one)
         assert (
             promote(project, model, by="human:ada", reason="better").after is ModelState.CANDIDATE
         )

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.files import canonical_json
+from harness.posttrain.adapter import tensors_fault
 from harness.posttrain.field_problems import field_problem
 from harness.posttrain.untrusted_json import is_finite, read_object
-from harness.posttrain.validation import tensors_fault
 
 
 @pytest.mark.parametrize(
