@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import scipy
+from harness.plans.contamination import expected_share
 
 RUN = 13
 SHORT_RUN = 8
@@ -228,16 +228,23 @@ class _Search:
             return []
         total = sum(answers.values())
         twins = (sum(count for count in answers.values() if count > 1) + 1) / (total + 1)
-        by_twins = float(scipy.special.bdtrc(len(told) - 1, len(short), twins))
-        # Cauchy and Schwarz: what is drawn like the benchmark's answers, of which two are alike
-        # with a chance of at most q, is one of D answers with a chance of at most sqrt(D q).
-        pairs = sum(count * (count - 1) // 2 for count in Counter(short.values()).values())
-        every = max(1, len(short) * (len(short) - 1) // 2)
-        alike = float(scipy.special.chdtri(2 * (pairs + 1), 0.025)) / 2 / every
-        by_luck = math.sqrt(len(answers) * alike)
         share = len(told) / len(short)
-        explained = by_twins > _CHANCE or share <= twins + MOST_SHARED
-        return [] if explained or share <= by_luck + MOST_SHARED else told
+        pairs = sum(math.comb(count, 2) for count in Counter(short.values()).values())
+        by_luck = expected_share(pairs, len(short), len(answers))
+        beyond = share > max(twins, by_luck) + MOST_SHARED
+        return told if beyond and _tail(len(told), len(short), twins) < _CHANCE else []
+
+
+def _tail(least: int, n: int, p: float) -> float:
+    """The chance of `least` or more of `n`, each with the chance p in (0, 1]."""
+    if p >= 1:
+        return 1.0
+    odds = math.log(p) - math.log1p(-p)
+    every = math.lgamma(n + 1) + n * math.log1p(-p)
+    return sum(
+        math.exp(every + k * odds - math.lgamma(k + 1) - math.lgamma(n - k + 1))
+        for k in range(least, n + 1)
+    )
 
 
 def _owned(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, str]:
