@@ -12,7 +12,7 @@ from harness.artifacts.objects import ObjectDamagedError, load_object
 from harness.domain.grade import Caller, grade_of
 from harness.domain.models import ModelState
 from harness.domain.statuses import SandboxKind, Verdict
-from harness.evaluation.intervals import bootstrap_mean
+from harness.evaluation.intervals import mean_interval
 from harness.ledger.facts import BenchmarkApproved, Model, ModelEvaluation
 from harness.ledger.project import Project
 from harness.posttrain.evaluator_process import Scores
@@ -65,7 +65,7 @@ def record(
         reason = "the evaluator failed: " + "; ".join(map(str, problems))
         if len(scores) == 2 and not problems:
             rows = clean(scores, _left_out(told))
-            paired = compare(rows, scores["candidate"].margins, seed=look.spec.seed)
+            paired = compare(rows, scores["candidate"].margins)
             family = _family(project, look, model, rows)
             hindrance = hindrance_of(family, model.id, look.spec.seed, told)
             if hindrance is None:
@@ -125,20 +125,20 @@ class PairedComparison:
         return f"delta {self.delta:+.3f}, interval [{low:+.3f}, {high:+.3f}]"
 
 
-def compare(rows: RowScores, margins: Mapping[str, float], *, seed: int) -> PairedComparison:
-    """Compare by the paired bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap,
-    1993, section 13.3)."""
+def compare(rows: RowScores, margins: Mapping[str, float]) -> PairedComparison:
+    """Compare the rows in pairs."""
     ids = sorted(rows.candidate)
     pairs = np.array([[one[name] for name in ids] for one in (rows.baseline, rows.candidate)])
-    # Differences are drawn, not scores: what makes a row hard for both models is then no part of
-    # the interval. With few rows the interval is too narrow, hence the least number of rows.
+    # Of differences, not of scores: what makes a row hard for both models is then no part of the
+    # interval.
     differences = pairs[1] - pairs[0]
+    delta = float(differences.mean())
     own = [margins[name] for name in ids if name in margins]
     return PairedComparison(
         baseline=float(pairs[0].mean()),
         candidate=float(pairs[1].mean()),
-        delta=float(differences.mean()),
-        interval=bootstrap_mean(differences, seed=seed),
+        delta=delta,
+        interval=mean_interval(differences) or (delta, delta),
         margin=float(np.mean(own)) if own else None,
         n=len(ids),
     )

@@ -20,7 +20,7 @@ import numpy as np
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Verdict
 from harness.evaluation.comparison import joint_p
-from harness.evaluation.intervals import bootstrap_mean
+from harness.evaluation.intervals import mean_interval
 from harness.evaluation.noise_floor import compare_to_baseline
 from harness.evaluation.outcome import LEVEL
 from harness.evaluation.paired import paired_test
@@ -81,9 +81,10 @@ def compare_seeds(scores: Sequence[RowScores], *, tries: int, seed: int) -> Join
     means = [float(gain) + base for gain in (candidates - baselines).mean(1)]
     seeds = compare_to_baseline(means, base, _OBJECTIVE, row_noise=rows.half_width, paired=True)
     p = joint_p(seeds, rows, _OBJECTIVE)
+    delta = float(differences.mean())
     return Joint(
-        delta=float(differences.mean()),
-        interval=bootstrap_mean(differences, seed=seed),
+        delta=delta,
+        interval=mean_interval(differences) or (delta, delta),
         p=p,
         p_corrected=None if p is None else corrected(p, tries),
     )
