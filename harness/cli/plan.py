@@ -7,10 +7,14 @@ import click
 
 from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option, tell
-from harness.cli.person import require_person
+from harness.cli.person import AGENT, caller, require_person
 from harness.domain.findings import Finding, as_text
+from harness.domain.statuses import SandboxKind
+from harness.evaluation.scorer_probes import prober
 from harness.plans.approval import approve_plan, check_plan
 from harness.plans.review import as_one_error
+from harness.plans.scorer import ScorerProbe
+from harness.sandbox.select import choose
 
 PLAN = click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
 
@@ -26,7 +30,7 @@ def command() -> None:
 @json_option
 def check(plan: Path, project: Path, as_json: bool) -> None:
     """List every problem of PLAN; exit 2 when it cannot be approved. Changes nothing."""
-    checked = check_plan(project, plan, environment())
+    checked = check_plan(project, plan, environment(), probe=_probe())
     document = {
         "plan": str(plan),
         "valid": not checked.problems,
@@ -48,6 +52,14 @@ def check(plan: Path, project: Path, as_json: bool) -> None:
     emit(document, f"{plan} can be approved.\n{as_text(checked.findings)}", as_json=as_json)
 
 
+def _probe() -> ScorerProbe | None:
+    """In the strongest sandbox; without one a script of an agent runs for a person only."""
+    sandbox = choose(None, required=False)
+    if sandbox.kind is SandboxKind.NONE and caller(environment()) == AGENT:
+        return None
+    return prober(sandbox)
+
+
 @command.command("approve")
 @PLAN
 @project_option
@@ -60,7 +72,7 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
     by = require_person("plan approve", environment())
     with changing(project, new_config=True) as opened:
         findings: list[Finding] = []
-        approved = approve_plan(opened, plan, by=by, on_findings=findings.extend)
+        approved = approve_plan(opened, plan, by=by, on_findings=findings.extend, probe=_probe())
         judge = opened.ledger.recorded_judge(opened.ledger.writer)
     assert judge is not None  # the approval recorded it
     document = {

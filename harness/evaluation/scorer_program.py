@@ -12,10 +12,11 @@ of it, so it is one self-contained file of the standard library. JOB is a JSON o
     resamples    how many bootstrap resamples of a script's score to make
     seed         of those resamples
     groups       each row's group, or null: whole groups are resampled
+    tries        instead of predictions: a list of them, to try a script with
 
 RESULT is `{"value", "rows", "baseline", "resampled"}`; a non-finite number is the text "NaN" or
 "Infinity". `rows` are the contributions whose mean is the value, null where a metric has none
-(macro_f1, scripts).
+(macro_f1, scripts). With `tries` it is `{"tries"}`: a number each, or what went wrong as `{"why"}`.
 
 A script is a file with `def score(labels: list, predictions: list[dict]) -> float`; each prediction
 is `{"id": text, "prediction": text or number}` or `{"id": text, "p_<class>": number, ...}`, in the
@@ -38,6 +39,10 @@ FROZEN = Path(__file__).parent / "frozen"
 """Where the harness puts a script and its import closure, after it verified their hashes."""
 METRIC = Path(__file__).parent / "metric.py"
 """Where it puts a copy of `harness/evaluation/metrics/<name>.py`."""
+
+
+WHY = 300
+"""Most characters of what went wrong in a try."""
 
 
 def mean(values: Sequence[float]) -> float:
@@ -114,6 +119,18 @@ def score_script(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def try_script(job: dict[str, Any]) -> dict[str, Any]:
+    script = load_script(FROZEN / job["script"])
+    return {"tries": [tried(script, job, columns) for columns in job["tries"]]}
+
+
+def tried(script: Callable[..., Any], job: dict[str, Any], columns: Columns) -> Any:
+    try:
+        return plain(number(script(list(job["labels"]), as_records(job["ids"], columns))))
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a script may raise
+        return {"why": f"{type(error).__name__}: {error}"[:WHY]}
+
+
 def score_metric(job: dict[str, Any]) -> dict[str, Any]:
     """A metric of the harness: `rows`, whose mean is the score, or `score`."""
     metric = load_file(METRIC)
@@ -156,7 +173,10 @@ def resamples_of(job: dict[str, Any]) -> Iterator[list[int]]:
 def main(arguments: list[str]) -> None:
     job_path, result_path = (Path(argument) for argument in arguments)
     job = json.loads(job_path.read_text("utf-8"))
-    result = score_script(job) if job["script"] else score_metric(job)
+    if "tries" in job:
+        result = try_script(job)
+    else:
+        result = score_script(job) if job["script"] else score_metric(job)
     result_path.write_text(json.dumps(result, allow_nan=False), encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
 """Checking and approving plans: approval freezes plan, scorer and data by their hashes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,15 @@ from harness.plans.review import (
     review_plan,
     secret_folder,
 )
-from harness.plans.scorer import freeze_scorer
-from harness.plans.splits import described, load_split, make_split, secret_paths, split_paths
+from harness.plans.scorer import ScorerProbe, freeze_scorer
+from harness.plans.splits import (
+    SplitTable,
+    described,
+    load_split,
+    make_split,
+    secret_paths,
+    split_paths,
+)
 from harness.settings import CONFIG
 
 
@@ -40,19 +47,37 @@ class PlanCheck:
     path: str
     problems: tuple[HarnessError, ...]
     findings: tuple[Finding, ...]
+    plan: Plan | None = field(default=None, compare=False)
+    splits: Mapping[str, SplitTable] = field(default_factory=dict, compare=False)
+    """Those whose tables could be read."""
 
 
-def check_plan(start: Path, path: Path, environment: Mapping[str, str]) -> PlanCheck:
-    """All that approval would refuse, and what else a person should know about the plan at `path`.
-    Changes nothing. Raises NotFoundError or ConfigError without a project, LedgerError."""
+def check_plan(
+    start: Path,
+    path: Path,
+    environment: Mapping[str, str],
+    *,
+    probe: ScorerProbe | None = None,
+) -> PlanCheck:
+    """All that approval would refuse, and what else a person should know about the plan at `path`;
+    `probe` tries a script that scores. Changes nothing. Raises NotFoundError or ConfigError without
+    a project, LedgerError."""
     layout = open_layout(start, environment)
     try:
         draft = read_draft(layout.root, path)
     except UsageError as error:
         return PlanCheck(path=str(path), problems=(error,), findings=())
-    review = review_plan(layout, draft.plan, approved=_approved_before(layout, environment))
+    review = review_plan(
+        layout, draft.plan, approved=_approved_before(layout, environment), probe=probe
+    )
     findings = notes(layout.root, draft.plan, review)
-    return PlanCheck(path=draft.relative, problems=tuple(review.problems), findings=tuple(findings))
+    return PlanCheck(
+        path=draft.relative,
+        problems=tuple(review.problems),
+        findings=tuple(findings),
+        plan=draft.plan,
+        splits=review.splits,
+    )
 
 
 def _approved_before(layout: Layout, environment: Mapping[str, str]) -> dict[str, list[str]]:
@@ -70,6 +95,7 @@ def approve_plan(
     *,
     by: str,
     on_findings: Callable[[list[Finding]], None] = lambda findings: None,
+    probe: ScorerProbe | None = None,
 ) -> ApprovedPlan:
     """Freeze the plan, its scorer and its data, and move held-out rows, and a hidden validation's,
     to the vault.
@@ -90,7 +116,9 @@ def approve_plan(
     read_accepted(layout)
     draft = read_draft(root, path)
     plan = draft.plan
-    review = review_plan(layout, plan, approved=_secret_hashes(project), by_person=True)
+    review = review_plan(
+        layout, plan, approved=_secret_hashes(project), by_person=True, probe=probe
+    )
     if review.problems:
         raise as_one_error(draft.relative, review.problems)
     on_findings(notes(root, plan, review))

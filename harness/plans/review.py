@@ -27,7 +27,7 @@ from harness.plans.held_out import (
 from harness.plans.parse import Plan, parse_plan
 from harness.plans.row_search import Found, Secret, search
 from harness.plans.schema import Data
-from harness.plans.scorer import Closure, import_closure, scorer_warnings
+from harness.plans.scorer import Closure, ScorerProbe, import_closure, scorer_warnings
 from harness.plans.splits import SplitTable, load_split, planned_split, secret_paths, split_paths
 from harness.plans.tables import Table
 from harness.settings import require_interpreter
@@ -59,6 +59,8 @@ class Review:
     problems: list[HarnessError] = field(default_factory=list)
     splits: dict[str, SplitTable] = field(default_factory=dict)
     closure: Closure | None = None
+    probed: bool = False
+    """Whether the script was tried."""
     in_vault: dict[str, InVault] = field(default_factory=dict)
     """Split -> its file, of those that are no longer in the project."""
     found: Found | None = None
@@ -97,13 +99,19 @@ def read_draft(root: Path, path: Path) -> Draft:
 
 
 def review_plan(
-    layout: Layout, plan: Plan, *, approved: Mapping[str, Sequence[str]], by_person: bool = False
+    layout: Layout,
+    plan: Plan,
+    *,
+    approved: Mapping[str, Sequence[str]],
+    by_person: bool = False,
+    probe: ScorerProbe | None = None,
 ) -> Review:
     """Check interpreter, scorer, tables, and whether held-out and a hidden validation can be moved.
-    `approved` are the hashes of these files of all approvals so far, oldest first.
+    `approved` are the hashes of these files of all approvals so far, oldest first; `probe` tries a
+    script that scores.
 
     Rows that lie in the vault already are looked for elsewhere only `by_person`: whoever may ask as
-    often as he likes whether a file holds them would be told what they are.
+    often as he likes whether a file holds them would be told what they are. So it is with groups.
     """
     root, review = layout.root, Review()
     review.collect(lambda: require_interpreter(layout.settings))
@@ -113,9 +121,16 @@ def review_plan(
     _train_and_validation(review, root, plan)
     for split, relative in secret_paths(plan).items():
         _secret(review, layout, plan.data, split, relative, list(approved.get(split, ())))
-    review.problems += group_problems(
-        review.splits, plan.data.group, secret=frozenset(review.in_vault)
-    )
+    train = review.splits.get("train")
+    if probe is not None and review.closure is not None and train is not None:
+        labels = train.table.columns[plan.data.held_out.label]
+        review.problems += probe(review.closure, plan.objective(), labels)
+        review.probed = True
+    in_vault = frozenset(review.in_vault)
+    told = {
+        name: split for name, split in review.splits.items() if by_person or name not in in_vault
+    }
+    review.problems += group_problems(told, plan.data.group, secret=in_vault)
     # A copy of the whole file was named already: what else there is comes when it is gone.
     named = any(problem.code.startswith("held_out_") for problem in review.problems)
     if not named:
@@ -200,7 +215,17 @@ def _load(review: Review, name: str, load: Callable[[], SplitTable]) -> None:
 
 def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
     """What does not forbid an approval, but a person will want to know before."""
-    findings = scorer_warnings(review.closure) if review.closure is not None else []
+    findings = [] if review.closure is None else scorer_warnings(review.closure)
+    if review.closure is not None and not review.probed:
+        findings.append(
+            Finding(
+                "scorer_not_probed",
+                f"{review.closure.entry} was not tried: without a sandbox a script that nobody"
+                " approved yet runs for a person only.",
+                "A person runs `harness plan check`; approval tries it in any case.",
+                {"path": review.closure.entry},
+            )
+        )
     if plan.oracle.seeds < LEAST_SEEDS:
         findings.append(
             Finding(

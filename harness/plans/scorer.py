@@ -2,14 +2,18 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from harness.artifacts.content import MAX_TEXT_BYTES, decode, read_bytes
 from harness.artifacts.objects import store_bytes
 from harness.domain.findings import Finding
-from harness.errors import NotFoundError, PlanError, UsageError
+from harness.domain.records import Objective
+from harness.errors import HarnessError, NotFoundError, PlanError, UsageError
 from harness.files import canonical_json, sha256_bytes
 from harness.plans.parse import Plan
 
@@ -23,6 +27,10 @@ class Closure:
     sources: dict[str, bytes]
     foreign: tuple[str, ...]
     """Top-level modules that are neither local nor of the standard library."""
+
+
+ScorerProbe = Callable[[Closure, Objective, NDArray[Any]], list[HarnessError]]
+"""Tries a script on training labels, shape (n,): what is wrong with it."""
 
 
 def import_closure(root: Path, script: str, *, package: bool = False) -> Closure:

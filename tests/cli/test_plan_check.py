@@ -68,3 +68,18 @@ def test_approval_says_what_the_check_says_and_what_comes_next(journey: Journey)
     assert "next: `harness experiment new" in answer.stdout
     again = journey.harness("plan", "approve", "--json").document
     assert [finding["code"] for finding in again["findings"]] == ["script_not_in_place"]
+
+
+def test_a_scorer_that_finds_everybody_right_is_refused_by_check_and_approval(
+    journey: Journey,
+) -> None:
+    plan = journey.root / "plan.md"
+    plan.write_text(plan.read_text().replace("scorer: accuracy", "scorer: judge.py"))
+    (journey.root / "judge.py").write_text("def score(labels, predictions):\n    return 1.0\n")
+    for verb in ("check", "approve"):
+        answer = journey.harness("plan", verb, "--json")
+        assert answer.exit_code == 2
+        assert answer.document["error"]["code"] == "scorer_rewards_anything"
+        assert "judge.py" in answer.document["error"]["message"]
+        assert answer.document["error"]["hint"]
+    assert (journey.root / "data" / "held_out.npz").exists()

@@ -7,8 +7,11 @@ import pytest
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.sandbox.select import SANDBOXES, available
+from tests.fixtures import environment, project, root
 
 from .workplace import Workplace
+
+__all__ = ["environment", "project", "root"]
 
 
 @pytest.fixture

@@ -199,7 +199,8 @@ def test_a_scorer_with_foreign_imports_is_noted(root: Path, check: Check) -> Non
     (root / "plan.md").write_text(text)
     (root / "judge.py").write_text("import numpy.linalg\nscore = numpy.abs\n")
     assert [(item.code, item.data) for item in check().findings] == [
-        ("scorer_imports_missing", {"modules": ["numpy"]})
+        ("scorer_imports_missing", {"modules": ["numpy"]}),
+        ("scorer_not_probed", {"path": "judge.py"}),
     ]
 
 

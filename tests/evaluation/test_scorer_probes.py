@@ -1,0 +1,132 @@
+"""A script scorer is tried before approval: what everybody can answer scores less than the truth."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.domain.metrics import METRICS, Needs
+from harness.domain.records import Objective
+from harness.domain.statuses import Direction, SandboxKind
+from harness.evaluation import metrics, scorer_probes
+from harness.evaluation.scorer_probes import prober
+from harness.plans.approval import approve_plan, check_plan
+from harness.plans.scorer import Closure
+from harness.sandbox.select import SANDBOXES
+from tests.blobs import PLAN
+
+DRAW = np.random.default_rng(1)
+CLASSES = np.array(["cat", "dog", "emu"])[DRAW.choice(3, 200, p=[0.6, 0.3, 0.1])]
+NUMBERS = DRAW.normal(size=200)
+SHARE = "def score(labels, predictions):\n    return sum({}\n        for y, p in zip(labels, predictions)) / len(labels)\n"
+RIGHT = SHARE.format("y == p['prediction']")
+
+
+def probed(*sources: str, labels=CLASSES, direction=Direction.MAXIMIZE) -> list[str]:
+    names = ("judge/score.py", "judge/metric.py")
+    closure = Closure(
+        entry=names[0],
+        sources={name: text.encode() for name, text in zip(names, sources, strict=False)},
+        foreign=(),
+    )
+    objective = Objective(metric="m", direction=direction, tiers={}, seeds=3, queries=1)
+    probe = prober(SANDBOXES[SandboxKind.NONE]())
+    return [f"{problem.code}: {problem.message}" for problem in probe(closure, objective, labels)]
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "words"),
+    [
+        ("def score(labels, predictions):\n    return 1.0\n", "scorer_rewards_anything", "'cat' for all rows scores 1, as much as the right answers"),
+        (SHARE.format("y in p['prediction']"), "scorer_rewards_anything", "every class at once ('cat|dog|emu')"),
+        (SHARE.format("y.startswith(p['prediction'])"), "scorer_rewards_anything", "an empty answer scores 1"),
+        (SHARE.format("0.9 * (p['prediction'] not in ('cat', 'dog', 'emu')) or y == p['prediction']"), "scorer_rewards_anything", "better than any class for all rows"),
+        ("def score(labels, predictions):\n    return float(sorted(labels) == sorted(p['prediction'] for p in predictions))\n", "scorer_rewards_anything", "the truth in another order"),
+        (SHARE.format("y != p['prediction']"), "scorer_wrong_direction", "the plan says maximize"),
+        ("import random\n" + SHARE.format("(y == p['prediction']) * (1 + random.random())"), "scorer_not_deterministic", "the right answers score"),
+        ("calls = []\n" + RIGHT.replace("    return", "    calls.append(1)\n    return len(calls) * 1e-3 +"), "scorer_not_deterministic", "and then"),
+        ("def score(labels, predictions):\n    return {}['speaker']\n", "scorer_fails", "KeyError: 'speaker'"),
+        ("def score(labels, predictions):\n    return float('nan')\n", "scorer_fails", "it is NaN"),
+        ("raise SystemExit('no')\n", "scorer_fails", "it ended with exit code 1: no"),
+        ("import os\nos._exit(0)\n", "scorer_fails", "it left no result"),
+    ],
+)  # fmt: skip
+def test_a_scorer_that_gives_the_truth_away_is_refused(script, code, words):
+    found = probed(script)
+    assert len(found) == 1
+    assert found[0].startswith(f"{code}: oracle.scorer: judge/score.py: ")
+    assert words in found[0]
+    assert "; expected " in found[0]
+
+
+@pytest.mark.parametrize(
+    ("script", "labels", "direction"),
+    [
+        (RIGHT, CLASSES, Direction.MAXIMIZE),
+        (SHARE.format("y != p['prediction']"), CLASSES, Direction.MINIMIZE),
+        (SHARE.format("abs(y - p['prediction'])"), NUMBERS, Direction.MINIMIZE),
+        (SHARE.format("str(int(y)) == str(int(p['prediction']))"), np.arange(200) % 3, Direction.MAXIMIZE),
+        ("import math\n" + SHARE.format("math.log(max(p['p_' + y], 1e-9))"), CLASSES, Direction.MAXIMIZE),
+        (RIGHT, np.array(["only"] * 50), Direction.MAXIMIZE),
+    ],
+)  # fmt: skip
+def test_an_honest_scorer_passes(script, labels, direction):
+    assert probed(script, labels=labels, direction=direction) == []
+
+
+def test_a_tolerance_that_takes_all_in_is_refused():
+    found = probed(SHARE.format("abs(y - p['prediction']) < 100.0"), labels=NUMBERS)
+    assert "scorer_rewards_anything" in found[0]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_each_metric_of_the_harness_passes(metric):
+    """The same tries, on the file that computes it."""
+    of = METRICS[metric]
+    adapter = (
+        "import metric\n"
+        "def score(labels, predictions):\n"
+        "    columns = {name: [p[name] for p in predictions] for name in predictions[0] if name != 'id'}\n"
+        "    if hasattr(metric, 'rows'):\n"
+        "        return sum(metric.rows(labels, columns)) / len(labels)\n"
+        "    return metric.score(labels, columns)\n"
+    )
+    file = Path(metrics.__path__[0]) / f"{metric}.py"
+    labels = NUMBERS if of.needs is Needs.NUMBER else CLASSES
+    assert probed(adapter, file.read_text("utf-8"), labels=labels, direction=of.direction) == []
+
+
+def test_a_scorer_that_takes_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr(scorer_probes, "SECONDS", 1.0)
+    found = probed(
+        "import time\ndef score(labels, predictions):\n    time.sleep(9)\n    return 1.0\n"
+    )
+    assert "it was ended after 1 s" in found[0]
+
+
+def test_a_script_reaches_nothing_before_it_is_approved(sandboxed, tmp_path):
+    """The labels that it is tried on are those that training reads."""
+    secret = tmp_path / "held_out.csv"
+    secret.write_text("a,b\n")
+    script = f"open({str(secret)!r}).read()\n" + RIGHT
+    closure = Closure(entry="s.py", sources={"s.py": script.encode()}, foreign=())
+    objective = Objective(metric="m", direction=Direction.MAXIMIZE, tiers={}, seeds=3, queries=1)
+    problems = prober(sandboxed)(closure, objective, CLASSES)
+    assert [problem.code for problem in problems] == ["scorer_fails"]
+    assert "FileNotFoundError" in problems[0].message or "Permission" in problems[0].message
+
+
+def test_check_and_approval_refuse_it(root, environment, project):
+    """The same probe and the same words in both; without one a note says that nothing was tried."""
+    (root / "plan.md").write_text(PLAN.replace("scorer: accuracy", "scorer: judge.py"))
+    (root / "judge.py").write_text("def score(labels, predictions):\n    return 1.0\n")
+    probe = prober(SANDBOXES[SandboxKind.NONE]())
+    checked = check_plan(root, root / "plan.md", environment, probe=probe)
+    assert [problem.code for problem in checked.problems] == ["scorer_rewards_anything"]
+    with pytest.raises(type(checked.problems[0])) as refused:
+        approve_plan(project, root / "plan.md", by="ada", probe=probe)
+    assert refused.value.message == checked.problems[0].message
+    assert refused.value.exit_code == 2
+    assert (root / "data/held_out.npz").exists()
+    untried = check_plan(root, root / "plan.md", environment)
+    assert "scorer_not_probed" in [finding.code for finding in untried.findings]
