@@ -17,6 +17,7 @@ from harness.domain.findings import as_text
 from harness.domain.plain_text import one_line
 from harness.domain.statuses import spoken
 from harness.errors import UsageError
+from harness.plans.approved import data_told, training_tables
 from harness.views.experiments import comparison, details
 from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import experiments_table, render_table, score_text
@@ -44,10 +45,16 @@ def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_j
             by=caller(environment()),
             session=session_of(environment()),
         )
-        folder = opened.layout.experiment(experiment.id)
+        folder, plan = opened.layout.experiment(experiment.id), opened.ledger.plan()
+    data = f"data: {data_told(plan)}\n" if plan is not None else ""
     emit(
-        {"experiment": experiment.id, "status": experiment.status, "folder": str(folder)},
-        f"opened {experiment.id}: {folder}\n"
+        {
+            "experiment": experiment.id,
+            "status": experiment.status,
+            "folder": str(folder),
+            "data": {} if plan is None else training_tables(plan),
+        },
+        f"opened {experiment.id}: {folder}\n{data}"
         f"next: write its config.yaml, then run `harness train {experiment.id} [-- COMMAND]`",
         as_json=as_json,
     )

@@ -12,6 +12,7 @@ from harness.domain.findings import Finding, as_text
 from harness.domain.statuses import SandboxKind
 from harness.evaluation.scorer_probes import prober
 from harness.plans.approval import approve_plan, check_plan
+from harness.plans.approved import data_told
 from harness.plans.review import as_one_error
 from harness.plans.scorer import ScorerProbe
 from harness.sandbox.select import choose
@@ -84,7 +85,7 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
         "findings": [finding.plain() for finding in findings],
     }
     held_out = approved.splits.get("held_out")
-    moved = (
+    moved = f"\ndata: {data_told(approved)}" + (
         f"\nheld-out: {held_out['rows']} rows, moved to the vault; agents cannot read them"
         if held_out
         else ""

@@ -10,6 +10,8 @@ ATTEMPT = "HARNESS_ATTEMPT"  # 1 for the first run of this seed
 CHECKPOINT_EVERY = "HARNESS_CHECKPOINT_EVERY"  # epochs, from the plan
 METRIC = "HARNESS_METRIC"  # the plan's oracle.metric
 DIRECTION = "HARNESS_DIRECTION"  # maximize or minimize, from the plan
+TRAIN = "HARNESS_TRAIN"  # the table to train on, absolute
+VALIDATION = "HARNESS_VALIDATION"  # the validation table, absolute; not set when it is hidden
 SPENT_SECONDS = "HARNESS_SPENT_SECONDS"  # trainers: what earlier attempts of the run took
 SPENT_TOKENS = "HARNESS_SPENT_TOKENS"  # trainers: what earlier attempts put through the model
 

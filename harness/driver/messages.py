@@ -10,7 +10,7 @@ from harness.domain.statuses import Direction
 from harness.gates.alarms import as_news
 from harness.ledger.facts import ApprovedPlan
 from harness.loop.steps import Build, Diagnose, JudgeResult, Scout
-from harness.plans.approved import objective_of
+from harness.plans.approved import data_told, objective_of
 
 BRIEFING_CHARACTERS = 8000
 MOST_ALARMS = 20
@@ -126,14 +126,9 @@ def _head(title: str, plan: ApprovedPlan) -> str:
     objective = objective_of(plan)
     better = "higher" if objective.direction is Direction.MAXIMIZE else "lower"
     tiers = ", ".join(f"{tier} {value:g}" for tier, value in objective.tiers.items())
-    data = ", ".join(
-        f"{name} {inline(split['path'])}"
-        for name, split in plan.splits.items()
-        if split.get("path")
-    )
     return (
         f"# {title}\n\nObjective: {inline(plan.content['objective'])}\n"
         f"Metric: {inline(objective.metric)}, {better} is better; tiers: {tiers}; "
         f"the mean over {objective.seeds} seeds counts.\n"
-        f"Data: {data}."
+        f"Data: {inline(data_told(plan))}."
     )

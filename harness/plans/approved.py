@@ -66,6 +66,30 @@ def declared(approved: ApprovedPlan) -> dict[str, str]:
     return {split["path"]: split["sha256"] for split in approved.splits.values() if "path" in split}
 
 
+def training_tables(approved: ApprovedPlan) -> dict[str, str]:
+    """Split -> path of the tables that training reads: "train", and "validation" unless it is
+    hidden."""
+    return {
+        name: approved.splits[name]["path"]
+        for name in ("train", "validation")
+        if "path" in approved.splits.get(name, ())
+    }
+
+
+def data_told(approved: ApprovedPlan) -> str:
+    """Where the rows to train and to validate with are, in words."""
+    splits, content = approved.splits, approved.content["data"]
+    paths = training_tables(approved)
+    told = [f"{name} {path} ({splits[name]['rows']} rows)" for name, path in paths.items()]
+    words = ", ".join(told)
+    if splits.get("validation", {}).get("hidden"):
+        rows = splits["validation"]["rows"]
+        words += f"; validation ({rows} rows) is hidden: training holds out rows of its own"
+    elif "train" in paths and paths["train"] != content["train"]:
+        words += f"; the harness made both from {content['train']}"
+    return words
+
+
 def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
     """Split name -> hash of its file, as frozen."""
     return {name: split["sha256"] for name, split in approved.splits.items()}

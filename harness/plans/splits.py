@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.artifacts.content import hash_file
 from harness.errors import NotFoundError, PlanError, RefusedError, UsageError
+from harness.plans.drawing import Draw, Rows, draw
 from harness.plans.parse import Plan
 from harness.plans.schema import Data
 from harness.plans.tables import Table, read_table, write_table
@@ -128,10 +129,7 @@ def planned_split(root: Path, plan: Plan, whole: SplitTable) -> dict[str, dict[s
         )
     # From the table's hash alone: the same split in every clone, and nobody can choose a kind one.
     seed = int(hash_file(root / whole.path)[:16], 16)
-    order = np.random.Generator(np.random.PCG64(seed)).permutation(whole.table.n)
-    cut = round(whole.table.n * VALIDATION_SHARE)
-    # Sorted, so that each part keeps the order of the table, which may be one of time.
-    parts = zip(split_paths(plan), (np.sort(order[cut:]), np.sort(order[:cut])), strict=True)
+    parts = zip(split_paths(plan), _drawn(plan, whole.table, seed), strict=True)
     tables = {
         path: {name: column[rows] for name, column in whole.table.columns.items()}
         for path, rows in parts
@@ -140,6 +138,29 @@ def planned_split(root: Path, plan: Plan, whole: SplitTable) -> dict[str, dict[s
         if (root / relative).exists():
             _require_same(root / relative, columns, relative)
     return tables
+
+
+def _drawn(plan: Plan, table: Table, seed: int) -> tuple[Rows, Rows]:
+    """(train, validation); each keeps the order of the table, which may be one of time."""
+    group = plan.data.group
+    if group is not None:
+        wanted = Draw(
+            shares={"validation": VALIDATION_SHARE},
+            seed=seed,
+            stratify=False,
+            label=table.columns[plan.data.held_out.label],
+            group=table.columns[group],
+        )
+        try:
+            parts = draw(wanted)
+        except UsageError as error:
+            raise PlanError(
+                f"data.train: {error.message}", hint="Name a file in data.validation."
+            ) from error
+        return parts["train"], parts["validation"]
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(table.n)
+    cut = round(table.n * VALIDATION_SHARE)
+    return np.sort(order[cut:]), np.sort(order[:cut])
 
 
 def _require_same(path: Path, columns: dict[str, Any], relative: str) -> None:

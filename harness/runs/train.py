@@ -16,7 +16,7 @@ from harness.domain.statuses import RunStatus, SandboxKind
 from harness.gates.findings import finding
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
-from harness.plans.approved import seeds_for
+from harness.plans.approved import seeds_for, training_tables
 from harness.plans.judge import require_judge
 from harness.runs.absent import absent_findings
 from harness.runs.collect import close_run
@@ -246,7 +246,13 @@ class SeedRun(SupervisedRun[SeedReport]):
 
     def variables(self, run: Run) -> dict[str, str]:
         plan = self.job.plan
-        return {
+        assert self.made is not None  # the workspace comes first
+        names = {"train": variables.TRAIN, "validation": variables.VALIDATION}
+        tables = {
+            names[split]: str(self.made.seen / path)
+            for split, path in training_tables(self.job.approved).items()
+        }
+        return tables | {
             variables.CHECKPOINT_EVERY: str(plan.training.checkpoint_every),
             variables.METRIC: plan.oracle.metric,
             variables.DIRECTION: plan.oracle.direction.value,

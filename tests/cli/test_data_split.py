@@ -50,6 +50,9 @@ def test_init_splits_and_writes_a_plan_that_can_be_approved(journey: Journey) ->
     splits = approved.document["splits"]
     assert splits["validation"]["hidden"] is True
     assert sum(split["rows"] for split in splits.values()) == ROWS
+    opened = journey.harness("experiment", "new", "--hypothesis", "a says it")
+    assert "data: train data/churn.train.csv (" in opened.stdout
+    assert "is hidden: training holds out rows of its own\n" in opened.stdout
 
 
 def test_split_prints_what_the_plan_needs(journey: Journey) -> None:
@@ -62,6 +65,25 @@ def test_split_prints_what_the_plan_needs(journey: Journey) -> None:
     assert again.document["again"] is True
     assert again.document["rows"] == {"train": 140, "held_out": 40, "validation": 20}
     assert Path(again.document["original"]).is_relative_to(journey.state / "vault")
+
+
+def test_the_split_that_approval_makes_is_told(journey: Journey) -> None:
+    done = journey.harness("init", "--data", "data/churn.csv", "--label", "churned")
+    assert done.exit_code == 0, done.stderr
+    plan = journey.root / "plan.md"
+    plan.write_text(plan.read_text().replace("  validation: hidden\n", ""))
+    approved = journey.harness("plan", "approve")
+    told = (
+        "data: train data/churn.train.train.csv (112 rows), validation"
+        " data/churn.train.validation.csv (28 rows); the harness made both from"
+        " data/churn.train.csv\n"
+    )
+    assert told in approved.stdout
+    opened = journey.harness("experiment", "new", "--hypothesis", "a says it", "--json")
+    assert opened.document["data"] == {
+        "train": "data/churn.train.train.csv",
+        "validation": "data/churn.train.validation.csv",
+    }
 
 
 def test_what_is_not_there_is_refused_and_nothing_changes(journey: Journey) -> None:

@@ -1,5 +1,6 @@
 """First messages: findings word for word, a briefing of bounded size, the plan's own words."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from harness.artifacts.locate import Layout
@@ -17,6 +18,7 @@ PLAN = ApprovedPlan(
     content={
         "objective": "Tell clouds apart",
         "workflow": "classical-ml",
+        "data": {"train": "data/train.npz"},
         "training": {"entry": "python fit.py"},
         "oracle": {
             "predict": "python guess.py",
@@ -27,7 +29,10 @@ PLAN = ApprovedPlan(
             "queries": 5,
         },
     },
-    splits={"train": {"path": "data/train.npz"}, "held_out": {"vault": "vault/held_out/x.npz"}},
+    splits={
+        "train": {"path": "data/train.npz", "rows": 60},
+        "held_out": {"vault": "vault/held_out/x.npz"},
+    },
     scorer={},
     by="human:test",
     at="2026-01-01T00:00:00.000Z",
@@ -40,11 +45,27 @@ FINDINGS = (
     ),
     Finding("seed_ignored", "Seeds 1, 2 gave the same checkpoint.", "Use log.seed."),
 )
+STEP = Build(index=2, attempt=1, parent=None, findings=FINDINGS)
 
 
 def test_findings_stand_word_for_word() -> None:
-    step = Build(index=2, attempt=1, parent=None, findings=FINDINGS)
-    assert as_text(FINDINGS) in build_message(step, PLAN, "")
+    assert as_text(FINDINGS) in build_message(STEP, PLAN, "")
+
+
+def test_every_role_is_told_where_the_rows_are() -> None:
+    assert "Data: train data/train.npz (60 rows)." in build_message(STEP, PLAN, "")
+    drawn = {
+        name: {"path": f"data/train.{name}.npz", "rows": rows}
+        for name, rows in (("train", 48), ("validation", 12))
+    }
+    told = build_message(STEP, replace(PLAN, splits=drawn), "")
+    assert (
+        "train data/train.train.npz (48 rows), validation data/train.validation.npz (12 rows); the"
+        " harness made both from data/train.npz."
+    ) in told
+    hidden = {**PLAN.splits, "validation": {"hidden": True, "rows": 12}}
+    told = build_message(STEP, replace(PLAN, splits=hidden), "")
+    assert "validation (12 rows) is hidden: training holds out rows of its own." in told
 
 
 def test_a_builder_is_told_objective_commands_and_what_it_is_compared_with() -> None:

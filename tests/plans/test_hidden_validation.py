@@ -135,7 +135,28 @@ def test_a_group_column_is_asked_of_every_split_and_recorded(project: Project, r
         approve_plan(project, root / "plan.md", by="ada")
     assert error.value.message.count("has no column 'patient'") == 3
     for seed, (name, rows) in enumerate([("train", 60), ("validation", 30), ("held_out", 40)]):
-        write_table(root / f"data/{name}.npz", grouped(rows, seed))
+        columns = grouped(rows, seed)
+        columns["patient"] += 100 * seed
+        write_table(root / f"data/{name}.npz", columns)
     approved = approve_plan(project, root / "plan.md", by="ada")
     assert {split["group"] for split in approved.splits.values()} == {"patient"}
     assert "patient" in read_table(root / "data/train.npz").columns
+
+
+def test_a_split_at_approval_keeps_groups_whole(project: Project, root: Path) -> None:
+    text = PLAN.replace("  validation: data/validation.npz\n", "  group: patient\n")
+    (root / "plan.md").write_text(text)
+    write_table(root / "data/train.npz", grouped(60, 0))
+    rows = grouped(40, 2)
+    write_table(root / "data/held_out.npz", {**rows, "patient": rows["patient"] + 100})
+    approved = approve_plan(project, root / "plan.md", by="ada")
+    parts = [
+        set(read_table(root / approved.splits[name]["path"]).columns["patient"].tolist())
+        for name in ("train", "validation")
+    ]
+    assert (len(parts[0] & parts[1]), len(parts[0] | parts[1])) == (0, 12)
+    (root / "plan.md").write_text(text.replace("experiments: 3", "experiments: 4"))
+    assert approve_plan(project, root / "plan.md", by="ada").splits == approved.splits
+    write_table(root / "data/train.npz", {**table(60, 0), "patient": np.arange(60) // 20})
+    with pytest.raises(PlanError, match="of 3 groups"):
+        approve_plan(project, root / "plan.md", by="ada")

@@ -149,6 +149,8 @@ def test_the_environment_of_training_is_an_allow_list(
     assert seen["OMP_NUM_THREADS"] == "1"
     assert seen["HARNESS_CHECKPOINT_EVERY"] == "10"
     assert seen["HARNESS_ATTEMPT"] == "1"
+    assert seen["HARNESS_TRAIN"] == f"{seen['HARNESS_PROJECT']}/data/train.npz"
+    assert seen["HARNESS_VALIDATION"] == f"{seen['HARNESS_PROJECT']}/data/validation.npz"
     assert seen["HOME"] != os.environ.get("HOME")
     assert Path(seen["TMPDIR"]).parent == Path(seen["HOME"]).parent
     assert not Path(seen["TMPDIR"]).exists(), "the private folder is removed after the run"

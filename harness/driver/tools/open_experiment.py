@@ -5,6 +5,7 @@ from harness.domain.records import Experiment
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, agent_tool, argument
 from harness.errors import RefusedError
+from harness.plans.approved import data_told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +29,13 @@ async def open_experiment(context: ToolContext, arguments: OpenExperimentArgumen
     )
     context.current = experiment.id
     context.on_change()
-    layout = context.project.layout
+    layout, plan = context.project.layout, context.project.ledger.plan()
     return {
         "experiment": experiment.id,
         "status": experiment.status,
         "parent": experiment.parent,
         "project": str(layout.root),
+        "data": "" if plan is None else data_told(plan),
         "folder": str(layout.experiment(experiment.id)),
         "write": [
             str(layout.experiment(experiment.id, artifact.name)) for artifact in context.role.owns
