@@ -8,6 +8,7 @@ from harness.claims import vocabulary as words
 from harness.claims.checks import CHECKS, Answer, check_value, missing, of_plan
 from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts, named_keys
 from harness.claims.number_roles import Reference
+from harness.claims.run_counts import CountedClaim, count_claims, read_here
 from harness.claims.sentences import Sentence
 from harness.claims.statements import Quantity, Statement, statements
 
@@ -190,11 +191,31 @@ def _from_evidence(statement: Statement, known: KnownFacts) -> Answer | None:
 
 def judged(text: list[Sentence], known: KnownFacts, *, file: str) -> list[JudgedClaim]:
     """The claims of a text's sentences, in their order."""
-    return [
-        judge_statement(statement, known, file=file)
-        for sentence in text
-        for statement in statements(sentence, known.metrics)
-    ]
+    claims: list[JudgedClaim] = []
+    for sentence in text:
+        counted = count_claims(sentence, known)
+        claims += [_judged_count(one, sentence, file) for one in counted]
+        claims += [
+            judge_statement(statement, known, file=file)
+            for statement in statements(sentence, known.metrics)
+            if not read_here(counted, statement.figure.start)
+        ]
+    return claims
+
+
+def _judged_count(counted: CountedClaim, sentence: Sentence, file: str) -> JudgedClaim:
+    begin, end = counted.span
+    return JudgedClaim(
+        file=file,
+        line=sentence.line_of(begin),
+        text=" ".join(sentence.text.split())[:300],
+        metric=f"the count of {counted.about}",
+        value=f'"{" ".join(sentence.text[begin:end].split())}"',
+        kind=counted.kind,
+        evidence=counted.evidence,
+        experiment=sentence.experiment,
+        decides=True,
+    )
 
 
 def front_matter_claims(

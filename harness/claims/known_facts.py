@@ -46,6 +46,27 @@ class KnownScore:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunTally:
+    """How the runs of an experiment ended, and the alarms that they raised."""
+
+    completed: int
+    failed: int
+    """Failed, killed or lost; a person's cancelling is none of these."""
+    failed_by_kind: tuple[int, ...]
+    """Of each status that occurred, how many."""
+    seeds: int
+    """With a completed run."""
+    seeds_launched: int
+    alarms: tuple[str, ...] = ()
+    """The code of each that was raised, notes left out."""
+    open_alarms: int = 0
+    fatal_alarms: int = 0
+    alarmed_runs: int = 0
+    known_alarms: frozenset[str] = frozenset()
+    """All codes that there are."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class KnownExperiment:
     id: str
     parent: str | None
@@ -60,6 +81,7 @@ class KnownExperiment:
     """Mean wall time of the completed runs."""
     logged: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Metric as training logged it -> every value of every counted run."""
+    tally: RunTally | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +91,8 @@ class KnownFacts:
     """File of evidence, e.g. "docs/evidence/bench.json" -> its figures."""
     programs: frozenset[str] = frozenset()
     """Programs that measure, e.g. "bench/status.py"."""
+    opened: int | None = None
+    """How many experiments the ledger has; None without a ledger."""
 
     @property
     def metrics(self) -> frozenset[str]:

@@ -131,7 +131,8 @@ def _count(parsed: ParsedSentence, figure: Figure, before: str, after: str) -> S
     if figure.unit or figure.fraction or not figure.claim.text.isdigit():
         return None
     match = words.COUNTED.match(after) or words.COUNT_BEFORE.search(before)
-    if match is None or experiment_of(parsed, figure) is None:
+    none = re.search(r"\bnot\s+$", before, re.I)  # `not one seed` is no count
+    if match is None or none or experiment_of(parsed, figure) is None:
         return None
     quantity = COUNTS[match.lastgroup or "rows"]
     if quantity is Quantity.ROWS and split_of(parsed, figure) not in ("validation", "held_out"):

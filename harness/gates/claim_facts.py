@@ -1,7 +1,9 @@
 """What ledger and logs know about the numbers that a text claims."""
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -15,20 +17,25 @@ from harness.claims.known_facts import (
     KnownExperiment,
     KnownFacts,
     KnownScore,
+    RunTally,
     known_files,
 )
 from harness.claims.sentences import Sentence, sentences
 from harness.claims.statements import experiments_named
+from harness.detectors.alarm import Alarm, Severity
+from harness.detectors.kinds import KINDS
 from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import Direction, RunStatus, Split
 from harness.errors import HarnessError, RefusedError
 from harness.evaluation.scores import counted_evaluations, counted_runs, summarise
+from harness.gates.alarms import open_by_run
 from harness.gates.findings import finding
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of, plan_of
 
+_FAILED = (RunStatus.FAILED, RunStatus.KILLED, RunStatus.LOST)
 _LONGEST = 100_000
 """Characters of a result that a gate reads; a longer one fails, so that it hides no number."""
 
@@ -41,7 +48,7 @@ def known_facts(project: Project, named: Iterable[str] | None = None) -> KnownFa
     files = known_files(project.layout.root)
     facts = (_known(project, every[name]) for name in sorted(wanted))
     experiments = {experiment.id: experiment for experiment in facts if experiment is not None}
-    return KnownFacts(experiments=experiments, evidence=files.evidence, programs=files.programs)
+    return replace(files, experiments=experiments, opened=len(every))
 
 
 def prose_findings(
@@ -142,6 +149,28 @@ def _known(project: Project, experiment: Experiment) -> KnownExperiment | None:
         launches=len(runs),
         seconds=sum(done) / len(done) if done else None,
         logged=_logged(project, counted_runs(runs)),
+        tally=_tally(project, experiment.id, runs),
+    )
+
+
+def _tally(project: Project, experiment: str, runs: Sequence[Run]) -> RunTally:
+    alarms = [
+        (raised.run, Alarm.from_plain(raised.alarm)) for raised in project.ledger.alarms(experiment)
+    ]
+    raised = [(run, one) for run, one in alarms if one.severity is not Severity.NOTE]
+    raised = [(run, one) for run, one in raised if not one.recovered]
+    ended = Counter(run.status for run in runs)
+    return RunTally(
+        completed=ended[RunStatus.COMPLETED],
+        failed=sum(ended[status] for status in _FAILED),
+        failed_by_kind=tuple(ended[status] for status in _FAILED if ended[status]),
+        seeds=len({run.seed for run in runs if run.status is RunStatus.COMPLETED}),
+        seeds_launched=len({run.seed for run in runs}),
+        alarms=tuple(one.code for _, one in raised),
+        open_alarms=sum(len(alarms) for alarms in open_by_run(project, experiment).values()),
+        fatal_alarms=sum(one.severity is Severity.FATAL for _, one in raised),
+        alarmed_runs=len({run for run, _ in raised}),
+        known_alarms=frozenset(KINDS),
     )
 
 
