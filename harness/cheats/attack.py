@@ -146,6 +146,8 @@ class Attack:
     summary: str = "As recomputed."
     retries: int = 0
     """How often the training command is given again."""
+    asks: int = 0
+    """How often validation is asked for again."""
     looks: int = 0
     """Number of held-out evaluations, each of a slightly changed program that was trained again."""
     command: tuple[str, ...] = ()

@@ -251,7 +251,8 @@ def judged(
             by.verb("train", experiment, *within, *words)
     seen.codes += ending_codes(place, experiment)
     _act(place, attack, sandbox, values, seen, Moment.TRAINED)
-    by.verb("evaluate", experiment, *within, "--json")
+    for _ in range(1 + attack.asks):
+        by.verb("evaluate", experiment, *within, "--json")
     _act(place, attack, sandbox, values, seen, Moment.EVALUATED)
     verdict = gate(place, experiment, GateName.VALIDATION, seen)
     if verdict is None or verdict.verdict is not Verdict.PASS:

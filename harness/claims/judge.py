@@ -58,6 +58,10 @@ def _decides(statement: Statement, known: KnownFacts) -> bool:
     # Other numbers in a report are notes: a gate must not fail for the loss of one epoch.
     if statement.quantity in (Quantity.SAVING, Quantity.MEASUREMENT) or statement.split == "train":
         return False
+    # Somebody else's number, with its source, is not a score of this project.
+    text = statement.sentence.text
+    if words.CITED.search(text) and not words.OWN.search(words.CITED.sub("", text)):
+        return False
     own = known.experiments.get(statement.sentence.experiment or "")
     another = (
         statement.experiment is not None and statement.experiment != statement.sentence.experiment

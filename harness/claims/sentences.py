@@ -12,7 +12,9 @@ from harness.domain.plain_text import plain
 
 _POINTER = re.compile(r"(?:docs/)?(evidence/[\w.-]+\.json)|(bench/[\w./-]+\.py)")
 # A sign that ends a sentence, then white space and a capital, quote or bracket: not `0.93 e.g. by`.
-_SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!approx)(?<!vs)(?<=[.!?])\s+(?=[A-Z\"`(\[]|$)")
+_SENTENCE_END = re.compile(
+    r"(?<!e\.g)(?<!i\.e)(?<!approx)(?<!vs)(?<!et al\.)(?<=[.!?])\s+(?=[A-Z\"`(\[]|$)"
+)
 _LONGEST = 2000
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")

@@ -57,6 +57,13 @@ SPLITS = re.compile(
     re.I,
 )
 EXPERIMENT = re.compile(r"\bexp-\d{4,}\b")
+CITED = re.compile(
+    r"https?://|\bdoi[:.]|\barXiv[: ]\s?\d{4}\.\d{4,5}|\bet al\.?,?\s\(?(?:19|20)\d\d\b"
+    r"|\b[A-Z][\w-]+(?: and [A-Z][\w-]+)? \((?:19|20)\d\d\)"
+)
+"""A source: where else a number stands."""
+OWN = re.compile(r"\bexp-\d|\b(?:we|our|ours|us|ourselves|this|it|here|mine|my)\b", re.I)
+"""Speaks of one's own work."""
 SCORE = re.compile(r"\b(?:scores?|(?<!as a )result)\b[^,;\d]{0,40}$", re.I)
 """Means the plan's metric in a text about an experiment."""
 ACHIEVES = re.compile(

@@ -121,3 +121,29 @@ def test_a_forged_front_matter_is_named_with_its_line(
 def test_nothing_to_read_is_a_usage_error(world: World) -> None:
     ended = CliRunner().invoke(harness, ["claims", "audit", "--project", str(world.root)])
     assert "nothing to read" in str(ended.exception)
+
+
+QUOTED = (
+    "Smith et al. (2021) report an accuracy of 0.41.",
+    "Smith and Jones (2019) have an accuracy of 0.41 on their rows.",
+    "The best published accuracy is 0.41 (https://example.org/table-3).",
+    "Published: accuracy 0.41, arXiv:2101.01234.",
+)
+OWN_WITH_A_SOURCE = (
+    "Our accuracy is 0.41, and Smith et al. (2021) report less.",
+    "exp-0001 has an accuracy of 0.41, like https://example.org/table-3.",
+    "Our accuracy is 0.41 (https://example.org/table-3).",
+    "The accuracy is 0.41.",
+)
+
+
+def test_another_papers_number_with_its_source_is_a_note(world: World) -> None:
+    experiment, _ = judged_experiment(world)
+    for text in QUOTED:
+        say(world, experiment, text)
+        verdict = check_gate(world.project, experiment, GateName.VALIDATION)
+        assert verdict.verdict is Verdict.PASS, text
+        assert {item.code for item in verdict.findings} <= {"prose_unproven"}, text
+    for text in OWN_WITH_A_SOURCE:
+        say(world, experiment, text)
+        assert {"prose_disagrees", "prose_unsupported"} & set(codes(world, experiment)), text
