@@ -88,7 +88,8 @@ def _earlier(project: Project, checkpoint: Checkpoint, counted: Sequence[Run]) -
     theirs = [
         project.ledger.run(one.experiment, one.run)
         for one in holders
-        if one.experiment == first.experiment and one.run != own.id
+        if one.experiment == first.experiment
+        and (one.experiment, one.run) != (own.experiment, own.id)
     ]
     if any(_may_be_equal(project, run, own, counted) for run in theirs):
         return None

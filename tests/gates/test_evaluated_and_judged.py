@@ -874,3 +874,16 @@ def test_a_parent_of_another_version_of_the_plan_must_be_scored_again(world: Wor
     assert "exp-0001 has no score under plan version 2." in explain(verdict.comparison)
     evaluate(world, parent)
     assert check_gate(world.project, child, VALIDATION).verdict is Verdict.PASS
+
+
+def test_a_change_of_predict_alone_may_leave_the_same_weights(world: World) -> None:
+    """By training again; where training draws nothing at random, each seed leaves them."""
+    parent = passed(world)
+    again = world.open_another(parent)
+    predict = world.root / "predict.py"
+    predict.write_text(predict.read_text("utf-8") + "# otherwise\n", "utf-8")
+    world.train(again)
+    evaluate(world, again)
+    world.result(again)
+    verdict = check_gate(world.project, again, VALIDATION)
+    assert (verdict.verdict, codes(verdict)) == (Verdict.PASS, set())

@@ -41,6 +41,6 @@ def experiment(place: Place, name: str, step: Step, work: ModelWork) -> dict[str
     assert [run["status"] for run in trained["runs"]] == ["completed"] * work.seeds
     passes(journey, "evaluate", name)
     passes(journey, "experiment", "result", name, "--summary", work.summary)
-    judged = passes(journey, "gate", "check", name)
+    judged = journey.harness("gate", "check", name, "--json").document
     passes(journey, "gate", "reject", name, "--reason", "The next one is tried.")
     return judged
