@@ -47,6 +47,7 @@ class Layout:
         self.code_index = self.state / "code-index.json"
         """What the project's files were when they were hashed last."""
         self.workspaces = self.state / "workspaces"
+        self.ends = self.state / "ends"
         """The copies of the code in which runs train, while they do."""
         self.sessions = self.state / "sessions"
         """Home, configuration and temporary folders of agents' sessions."""

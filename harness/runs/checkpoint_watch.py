@@ -5,7 +5,7 @@ In a thread: neither rows nor limits wait for a large file, and the training is 
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -16,7 +16,7 @@ from harness.errors import UsageError
 from harness.files import walk_files
 from harness.ledger.facts import CheckpointRecorded
 from harness.ledger.project import Project
-from harness.runs.tellings import Seen, Shape, Telling, epoch_of, place_of, shape_of
+from harness.runs.tellings import Seen, Shape, Telling, epoch_of, note_end, place_of, shape_of
 
 MOST_FILES = 2_000
 """Of which a look takes the shape, of all new checkpoints together."""
@@ -60,7 +60,7 @@ class CheckpointWatch:
         self._thread: threading.Thread | None = None
         self._take_earlier(before)
 
-    def take(self, rows: Iterable[Row]) -> None:
+    def take(self, rows: Sequence[Row]) -> None:
         """Note what new rows tell of, and record what was hashed since the last call."""
         told = {telling.name: telling for telling in self._numbered(rows)}
         left = MOST_FILES
@@ -68,6 +68,8 @@ class CheckpointWatch:
             shape = self._shape(name, left)
             left -= len(shape or ())
             self._put(_Job(telling=telling, shape=shape))
+        if any(row.get("event") == "end" for row in rows):
+            note_end(self._project.layout, self._run)
         self._record()
 
     def end(self) -> dict[str, Seen]:

@@ -91,6 +91,7 @@ def close_run(
     # kill in between the run is still open, and `recover` closes it.
     write_run_json(layout, run, ended)
     ledger.append(replace(ended, files=_hashes(layout, run)))
+    (layout.ends / run.token).unlink(missing_ok=True)
     return ledger.run(run.experiment, run.id)
 
 

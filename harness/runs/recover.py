@@ -19,7 +19,7 @@ from harness.runs.environment import remove_private
 from harness.runs.launchers.launcher import job_of
 from harness.runs.lock import try_supervising
 from harness.runs.run_tail import RunRows
-from harness.runs.tellings import final, newest
+from harness.runs.tellings import end_noted, final, newest
 from harness.runs.workspace import remove_workspace
 
 
@@ -79,8 +79,11 @@ def _close(project: Project, run: Run) -> Finding:
 
 
 def _not_vouched_for(project: Project, run: Run, rows: RunRows) -> str | None:
-    """Why the final checkpoint is not known to be what the run saved: since its supervisor's death
-    nobody saw what was put there. None when its hash was recorded before and still holds."""
+    """Why the end and the final checkpoint are not known to be the run's own: since its
+    supervisor's death nobody saw what was put there. None when it had seen the end, and recorded a
+    hash that still holds."""
+    if not end_noted(project.layout, run):
+        return "it had not seen the end row"
     told = project.ledger.tellings(run.experiment, run.id)
     if any(number > len(rows.checkpoints) for number, _ in told.values()):
         return "rows that it had seen are gone"

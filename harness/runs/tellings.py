@@ -5,8 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import Row
+from harness.domain.records import Run
 from harness.errors import UsageError
+from harness.files import atomic_write, private_folder
 
 Shape = tuple[tuple[str, int, int, int], ...]
 """(name, inode, bytes, time of writing in ns) of each file: it differs once one was written."""
@@ -30,6 +33,20 @@ class Seen:
     """Content hash; None when it was not hashed before it was told again, written or closed."""
     shape: Shape | None
     """None where it was not looked at: told to an earlier supervisor, or a folder of many files."""
+
+
+def note_end(layout: Layout, run: Run) -> None:
+    """Keep, out of the run's reach, that the supervisor saw the end row of this attempt: one that
+    is added after its death completes nothing."""
+    private_folder(layout.ends)
+    atomic_write(layout.ends / run.token, str(run.attempt), durable=False, mode=0o600)
+
+
+def end_noted(layout: Layout, run: Run) -> bool:
+    try:
+        return (layout.ends / run.token).read_text("ascii") == str(run.attempt)
+    except (OSError, ValueError):
+        return False
 
 
 def newest(rows: Iterable[Row]) -> dict[str, Telling]:

@@ -218,6 +218,19 @@ def test_an_earlier_checkpoint_of_the_run_is_no_final_one(project: Project) -> N
     assert closed(project).status is RunStatus.LOST
 
 
+def test_an_end_row_that_comes_after_its_death_completes_nothing(project: Project) -> None:
+    """The checkpoint was seen and is the same; when to stop was not the run's to choose then."""
+    go = project.layout.root / "go"
+    wait = f"[time.sleep(0.02) for _ in iter(Path({str(go)!r}).exists, True)]; log.end()"
+    killed(project, wait, hashed(project))
+    go.touch()
+    metrics = project.layout.run("exp-0001", "run-01", "metrics")
+    wait_until(lambda: '"end"' in metrics.read_text())
+    run = closed(project)
+    assert run.status is RunStatus.LOST
+    assert "it had not seen the end row" in run.reason
+
+
 def test_rows_that_are_taken_away_or_added_after_its_death_complete_nothing(
     project: Project,
 ) -> None:
