@@ -48,6 +48,8 @@ class Channel(StrEnum):
     RECORD = "record"
     SELF_START = "self_start"
     """A person lets the tool start itself in the project."""
+    PROGRAM = "program"
+    """A training program: its models are judged and promoted, in a world of their own."""
     GATEWAY = "gateway"
     """A process of this machine speaks to the endpoint that holds a session's key."""
 

@@ -27,6 +27,10 @@ DEFENCES: dict[str, str] = {
         "plan, configuration, scorer and data are those that a person approved, hashed again at"
         " each use; scoring runs from the frozen copy, in a process of its own"
     ),
+    "approved benchmark": (
+        "the benchmark, the evaluator and the thresholds of a training program are those that a"
+        " person approved; an evaluator runs in a copy of the approved code"
+    ),
     "judge's environment": (
         "what judges starts with an interpreter, variables and tools of its own, which nothing that"
         " is judged can write"
@@ -95,6 +99,10 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("weights_", "checkpoint lineage"),
     ("code_", "code snapshot"),
     ("path_not_in_workspace", "workspace"),
+    ("benchmark_contaminated", "contamination"),
+    ("benchmark_", "approved benchmark"),
+    ("evaluator_", "approved benchmark"),
+    ("program_artifact", "checkpoint lineage"),
     ("split_contaminated", "contamination"),
     ("validation_overfitted", "held-out"),
     ("improvement_not_confirmed", "held-out"),

@@ -15,6 +15,7 @@ from harness.cheats.catalogue.registered import REGISTERED
 from harness.cheats.catalogue.sessions import SESSIONS
 from harness.cheats.catalogue.tool_calls import TOOL_CALLS
 from harness.cheats.catalogue.training import TRAINING
+from harness.cheats.catalogue.training_programs import TRAINING_PROGRAMS
 
 ATTACKS: tuple[Attack, ...] = (
     *TRAINING,
@@ -30,4 +31,5 @@ ATTACKS: tuple[Attack, ...] = (
     *SESSIONS,
     *JUDGE,
     *REGISTERED,
+    *TRAINING_PROGRAMS,
 )
