@@ -83,15 +83,11 @@ def test_exit_code_stdout_and_file(execute, project, case: str) -> None:
 def test_the_checkpoint_is_recorded_before_the_run_is_completed(execute, project) -> None:
     report = execute()
     kinds = [fact.kind for fact in project.ledger.facts()]
-    wanted = [
-        "run_registered",
-        "run_started",
-        "training_judged",
-        "checkpoint_recorded",
-        "model_registered",
-        "run_ended",
-    ]
+    # The checkpoint may have been hashed while the run went on, before its result was judged.
+    wanted = ["run_registered", "run_started", "training_judged", "model_registered", "run_ended"]
     assert [kind for kind in kinds if kind in wanted] == wanted
+    recorded = kinds.index("checkpoint_recorded")
+    assert kinds.index("run_started") < recorded < kinds.index("model_registered")
     assert project.ledger.model(report.model).state == "registered"
 
 
