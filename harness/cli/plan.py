@@ -1,17 +1,20 @@
 """`harness plan check | approve`: the plan that a person writes."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
+import numpy as np
 
 from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option, tell
 from harness.cli.person import AGENT, caller, require_person
 from harness.domain.findings import Finding, as_text
 from harness.domain.statuses import SandboxKind
+from harness.evaluation.power import Power, power_of
 from harness.evaluation.scorer_probes import prober
-from harness.plans.approval import approve_plan, check_plan
+from harness.plans.approval import PlanCheck, approve_plan, check_plan
 from harness.plans.approved import data_told
 from harness.plans.review import as_one_error
 from harness.plans.scorer import ScorerProbe
@@ -41,6 +44,9 @@ def check(plan: Path, project: Path, as_json: bool) -> None:
         ],
         "findings": [finding.plain() for finding in checked.findings],
     }
+    power = _power(checked)
+    if power is not None:
+        document["power"] = asdict(power)
     if checked.problems:
         error = as_one_error(str(plan), checked.problems)
         plain = {"code": error.code, "message": error.message, "hint": error.hint}
@@ -50,7 +56,25 @@ def check(plan: Path, project: Path, as_json: bool) -> None:
         if checked.findings:
             tell(as_text(checked.findings))
         raise error
-    emit(document, f"{plan} can be approved.\n{as_text(checked.findings)}", as_json=as_json)
+    told = "" if power is None else f"{power.words}\n"
+    emit(document, f"{plan} can be approved.\n{told}{as_text(checked.findings)}", as_json=as_json)
+
+
+def _power(checked: PlanCheck) -> Power | None:
+    """Of the comparison on validation, as far as the tables could be read."""
+    plan, splits = checked.plan, checked.splits
+    if plan is None or not {"train", "validation"} <= splits.keys() or plan.scorer_script:
+        return None
+    data, rows = plan.data, splits["validation"].table
+    groups = None if data.group is None else len(np.unique(rows.columns[data.group].astype(str)))
+    labels = splits["train"].table.columns[data.held_out.label]
+    return power_of(
+        plan.oracle.scorer,
+        rows=rows.n,
+        seeds=plan.oracle.seeds,
+        groups=groups,
+        labels=labels.astype(float).tolist() if labels.dtype.kind in "biuf" else None,
+    )
 
 
 def _probe() -> ScorerProbe | None:

@@ -30,7 +30,8 @@ class PerRow(StrEnum):
     """What one row contributes to the score."""
 
     RIGHT_OR_WRONG = "right or wrong"
-    """0 or 1; their mean is the score. Pairs are compared by McNemar's exact test."""
+    """0 or 1; their mean is the score. Pairs are compared by McNemar's exact test, of several seeds
+    by the signs of the differences."""
     VALUE = "value"
     """A number; their mean is the score. Pairs are compared by the signs of the differences."""
     INFLUENCE = "influence"

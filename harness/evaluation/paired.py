@@ -3,12 +3,11 @@
 A row's contribution is the mean over an experiment's seeds. Where both are equally good, either
 could have had either's answers: the sign of each difference is a toss.
 
-- Right or wrong (accuracy): McNemar's exact test ("Note on the sampling error of the difference
-  between correlated proportions", 1947; exact form as in Dietterich, "Approximate statistical
-  tests", 1998). Of the rows on which they differ half would fall to each by luck.
-- Else, and always where rows belong to groups: the same for differences of any size (Fisher, "The
-  design of experiments", 1935, section 21). p is the share of all signs that give a sum at least as
-  far from 0. The rows of a group keep one sign together, whatever they have in common.
+The signs of the differences are tossed (Fisher, "The design of experiments", 1935, section 21): p
+is the share of all signs that give a sum at least as far from 0. The rows of a group keep one sign
+together, whatever they have in common. Where each row is just right or wrong this is McNemar's
+exact test ("Note on the sampling error of the difference between correlated proportions", 1947;
+exact form as in Dietterich, "Approximate statistical tests", 1998), which has a closed form.
 """
 
 import math
@@ -75,7 +74,7 @@ class Paired:
     """Rows with the larger contribution by the candidate, whichever direction is better."""
     reference_ahead: int
     gain: float
-    """Mean contribution of the candidate minus the reference's; McNemar's: a difference of rows."""
+    """Mean contribution of the candidate minus the reference's."""
     half_width: float
     """Of the 95% interval of the difference of means over rows, in the metric's unit."""
     groups: int | None = None
@@ -109,18 +108,19 @@ def paired_test(
     differences = np.where(apart, differences, 0.0)
     ahead, behind = int((differences > 0).sum()), int((differences < 0).sum())
     sums = unit_sums(differences, groups)
-    if right_or_wrong and groups is None:
-        test, p, gain = "McNemar's exact test", mcnemar(ahead, behind), float(ahead - behind)
+    whole = right_or_wrong and groups is None and bool(np.isin(differences, (-1, 0, 1)).all())
+    if whole:
+        test, p = "McNemar's exact test", mcnemar(ahead, behind)
     else:
         test = "signs of the rows" if groups is None else "signs of whole groups"
-        p, gain = signs_p(sums, seed=seed), float(differences.mean())
+        p = signs_p(sums, seed=seed)
     return Paired(
         test=test,
         p=p,
         n=len(differences),
         candidate_ahead=ahead,
         reference_ahead=behind,
-        gain=gain,
+        gain=float(differences.mean()),
         half_width=_half_width(differences, groups, len(sums)),
         groups=None if groups is None else len(sums),
     )

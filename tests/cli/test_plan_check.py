@@ -51,7 +51,14 @@ def test_what_approval_would_refuse_is_said_without_touching_anything(journey: J
 def test_a_sound_plan_can_be_approved(journey: Journey) -> None:
     answer = journey.harness("plan", "check", "--json")
     assert answer.exit_code == 0
-    assert answer.document == {"plan": "plan.md", "valid": True, "problems": [], "findings": []}
+    document = answer.document
+    power = document.pop("power")
+    assert document == {"plan": "plan.md", "valid": True, "problems": [], "findings": []}
+    assert (power["gain"], power["seeds"]) == (0.02, 3)
+    assert 0 < power["power"] < 0.5
+    spoken = journey.harness("plan", "check").stdout
+    assert "power: a gain of 0.02 is found in " in spoken
+    assert "(assumed: two seeds of one experiment answer 10% of the rows differently" in spoken
     assert journey.harness("plan", "approve").exit_code == 0
     plan = journey.harness("status", "--json").document["plan"]
     assert (plan["workflow"], plan["gates"]) == ("classical-ml", "auto")

@@ -1,0 +1,131 @@
+"""How likely is a relevant gain to be found: what `plan check` tells before anything is trained.
+
+Nobody knows the noise of models that do not exist yet, so it is assumed, and the assumption is told
+with the figure. The power is that of both tests of a first try: seeds (Student's t, at the share of
+the level that it has where seeds are shared) times rows (their normal limit). The luck that both
+see makes them fall together, so the product is rather too low.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+import scipy
+
+from harness.domain.metrics import METRICS, Needs, Trivial
+from harness.domain.records import LEAST_SEEDS
+from harness.evaluation.intervals import NORMAL
+from harness.evaluation.noise_floor import POOLED
+from harness.evaluation.outcome import LEVEL
+
+WANTED = 0.8
+MOST_SEEDS = 50
+ALIKE = 0.1
+"""The correlation of the rows of a group."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Noise:
+    """In the unit of the score: 1, or the trivial predictor's loss."""
+
+    gain: float
+    rerun: float
+    """Mean square of a row's difference between two seeds of one experiment."""
+    lasting: float
+    """The same between two experiments, beyond what their seeds do."""
+    common: float
+    """Standard deviation over seeds of what shifts all rows together."""
+    words: str
+
+
+_SHARE = _Noise(
+    gain=0.02,
+    rerun=0.10,
+    lasting=0.05,
+    common=0.005,
+    words="two seeds of one experiment answer 10% of the rows differently, two experiments 5% more,"
+    " and a seed moves the score by 0.5 points",
+)
+_LOSS = _Noise(
+    gain=0.05,
+    rerun=0.09,
+    lasting=0.04,
+    common=0.01,
+    words="in parts of the trivial predictor's loss a row differs by 30% between two seeds of one"
+    " experiment, by 20% more between two experiments, and a seed moves the score by 1%",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Power:
+    gain: float
+    """In the metric's unit."""
+    rows: int
+    seeds: int
+    power: float
+    """Of a first try."""
+    seeds_wanted: int | None
+    """From how many seeds on it is WANTED; None when the rows alone are too few for it."""
+    assumed: str
+
+    @property
+    def words(self) -> str:
+        found = (
+            f"power: a gain of {self.gain:.3g} is found in {self.power:.0%} of cases with"
+            f" {self.rows} validation rows and {self.seeds} seeds"
+        )
+        if self.seeds_wanted is None:
+            enough = f"no number of seeds finds it in {WANTED:.0%}: that takes more rows"
+        else:
+            enough = f"{self.seeds_wanted} seeds find it in {WANTED:.0%}"
+        return f"{found}; {enough} (assumed: {self.assumed})"
+
+
+def power_of(
+    metric: str, *, rows: int, seeds: int, groups: int | None, labels: Sequence[float] | None
+) -> Power | None:
+    """Of a metric of the harness; None for a script, whose unit nobody knows, for fewer seeds than
+    a comparison takes, and for a loss whose trivial predictor has none. `labels`: of training,
+    where they are numbers."""
+    if metric not in METRICS or seeds < LEAST_SEEDS:
+        return None
+    noise, unit = (_SHARE, 1.0) if METRICS[metric].range[1] == 1 else (_LOSS, _loss(metric, labels))
+    if not unit:
+        return None
+    independent = float(rows)
+    words = noise.words
+    if groups is not None:
+        independent = rows / (1 + max(rows / groups - 1, 0) * ALIKE)
+        words += f"; rows of a group correlate by {ALIKE:g}"
+    wanted = (
+        k for k in range(LEAST_SEEDS, MOST_SEEDS + 1) if _both(noise, independent, k) >= WANTED
+    )
+    return Power(
+        gain=noise.gain * unit,
+        rows=rows,
+        seeds=seeds,
+        power=_both(noise, independent, seeds),
+        seeds_wanted=next(wanted, None),
+        assumed=words,
+    )
+
+
+def _both(noise: _Noise, rows: float, seeds: int) -> float:
+    of_score = noise.rerun / 2 / rows + noise.common**2
+    error, degrees = math.sqrt(2 * of_score / seeds), 2 * seeds - 2
+    beyond = float(scipy.special.stdtrit(degrees, 1 - LEVEL * POOLED / 2))
+    by_seeds = 1 - float(scipy.special.nctdtr(degrees, noise.gain / error, beyond))
+    luck = math.sqrt((noise.lasting + noise.rerun / seeds) / rows)
+    return by_seeds * float(scipy.special.ndtr(noise.gain / luck - NORMAL))
+
+
+def _loss(metric: str, labels: Sequence[float] | None) -> float:
+    """The trivial predictor's, on the training labels."""
+    if METRICS[metric].needs is Needs.PROBABILITIES:
+        return math.log(2)  # of two even classes; more classes cost more
+    if not labels:
+        return 0.0
+    middle = median(labels) if METRICS[metric].trivial is Trivial.MEDIAN else fmean(labels)
+    apart = [abs(label - middle) for label in labels]
+    return fmean(one * one for one in apart) if metric == "mse" else fmean(apart)
