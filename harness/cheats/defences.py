@@ -65,6 +65,9 @@ DEFENCES: dict[str, str] = {
     "query budget": "looks at held-out are counted",
     "held-out": "a score and an improvement carry over to rows that nothing was chosen by",
     "contamination": "rows of a later split are not among the training rows",
+    "row search": (
+        "no data are approved while rows or labels that are judged by stand where agents can read"
+    ),
     "stale verdicts": "a verdict is worth nothing once something that it read has changed",
     "person": "an agent cannot decide what is a person's",
     "hooks": "a tool call on what is protected is denied",
@@ -109,6 +112,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("splits_", "contamination"),
     ("feature_tells_label", "contamination"),
     ("split_", "frozen at approval"),
+    ("held_out_elsewhere", "row search"),
     ("held_out_", "vault"),
     ("plan_changed", "frozen at approval"),
     ("config_changed", "frozen at approval"),

@@ -163,6 +163,9 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Leave it out, or explain why it is known at prediction time.",
         PASS,
     ),
+    "id_tells_label": FindingKind(
+        "The ids tell the label.", "Give the rows ids that say nothing.", PASS
+    ),
     "held_out_perhaps_elsewhere": FindingKind(
         "A file holds a little of held-out, perhaps by accident.",
         "Look at it before you approve.",

@@ -248,7 +248,7 @@ def _data_notes(plan: Plan, review: Review) -> list[Finding]:
     columns = plan.data.held_out
     tables = {name: split.table.columns for name, split in review.splits.items()}
     secret = frozenset(review.in_vault)
-    return data_findings(tables, columns.inputs, columns.label, secret=secret)
+    return data_findings(tables, columns.inputs, columns.label, secret=secret, id_column=columns.id)
 
 
 def _script_notes(root: Path, commands: dict[str, str]) -> list[Finding]:
