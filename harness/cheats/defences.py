@@ -65,6 +65,7 @@ DEFENCES: dict[str, str] = {
     "query budget": "looks at held-out are counted",
     "held-out": "a score and an improvement carry over to rows that nothing was chosen by",
     "contamination": "rows of a later split are not among the training rows",
+    "input bits": "no data are approved whose inputs hold the label in their last bits",
     "row search": (
         "no data are approved while rows or labels that are judged by stand where agents can read"
     ),
@@ -111,6 +112,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("improvement_not_confirmed", "held-out"),
     ("splits_", "contamination"),
     ("feature_tells_label", "contamination"),
+    ("label_in_last_bits", "input bits"),
     ("split_", "frozen at approval"),
     ("held_out_elsewhere", "row search"),
     ("held_out_", "vault"),

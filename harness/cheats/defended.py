@@ -37,7 +37,7 @@ from harness.decisions.person import approve
 from harness.domain.findings import Finding
 from harness.domain.grade import Grade
 from harness.domain.statuses import ExperimentStatus, GateName, SandboxKind, Split, Verdict
-from harness.errors import HarnessError
+from harness.errors import HarnessError, RefusedError
 from harness.gates.check import check_gate
 from harness.gates.findings import outcome_of
 from harness.ledger.facts import Evaluation, RecordedVerdict
@@ -84,7 +84,11 @@ def defended(
     """Let it happen at `place`, a copy of the project with its kept `parent`."""
     attack = work if isinstance(work, Attack) else _as_attack(work)
     values, seen = values_of(place), Trail()
-    _prepare(place, attack, values)
+    if not _prepare(place, attack, values, seen):
+        # No approval, so no line of experiments begins with these data.
+        return AttackOutcome(codes=tuple(seen.codes)), TrueScores(
+            score=parent.true, parent=parent.true
+        )
     place.write(attack.files, values)
     _act(place, attack, sandbox, values, seen, Moment.BEFORE)
     code = copy_code(place, place.base / "code")
@@ -317,19 +321,24 @@ def _mean(split: Split, evaluations: Sequence[Evaluation]) -> dict[str, float]:
     return {split.value: sum(scored) / len(scored)} if scored else {}
 
 
-def _prepare(place: LabProject, attack: Attack, values: Mapping[str, str]) -> None:
+def _prepare(place: LabProject, attack: Attack, values: Mapping[str, str], seen: Trail) -> bool:
     """Data or an environment are prepared while all data lie in the project; then a person
-    approves, with the Python that judges."""
+    approves, with the Python that judges. Returns whether the approval was not refused."""
     if not attack.prepares:
-        return
+        return True
     place.run([sys.executable, "-c", filled(attack.prepares, values)])
     if attack.shell is not None and attack.shell.python:
         python = str(place.root / attack.shell.python)
         place.run_in_terminal([python, "-P", "-m", "harness", "plan", "approve"])
-        return
-    with opened(place) as project:
-        approve_plan(project, place.root / "plan.md", by=BY)
-        write_derived(project)
+        return True
+    try:
+        with opened(place) as project:
+            approve_plan(project, place.root / "plan.md", by=BY)
+            write_derived(project)
+    except RefusedError as error:
+        seen.refused(error)
+        return False
+    return True
 
 
 def _act(

@@ -1,5 +1,4 @@
-"""What a person should know about a plan's tables before approving them; nothing here forbids an
-approval."""
+"""What a person should know about a plan's tables before approving them, and what forbids it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -7,6 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from harness.domain.findings import Finding
+from harness.errors import RefusedError
 from harness.plans.contamination import (
     SHOWN,
     Columns,
@@ -17,7 +17,7 @@ from harness.plans.contamination import (
     shared_rows,
     text_columns,
 )
-from harness.plans.leaks import id_tells, telling_columns, telling_parts
+from harness.plans.leaks import id_tells, mantissa_leaks, telling_columns, telling_parts
 
 ORDER = ("train", "validation", "held_out")
 USUAL = 2.0
@@ -38,7 +38,8 @@ def data_findings(
     for first, second in combinations([name for name in ORDER if name in tables], 2):
         named = not {first, second} & secret
         findings += _between(tables[first], tables[second], inputs, label, (first, second), named)
-    return [*findings, *_leaks(tables, inputs, label, id_column)]
+    readable = {name: table for name, table in tables.items() if name not in secret}
+    return [*findings, *_leaks(readable, inputs, label, id_column)]
 
 
 def contamination(
@@ -150,21 +151,45 @@ def _pairs(rows: Sequence[int], first: Sequence[int], names: tuple[str, str], na
     return f": {shown}" + (", ..." if len(rows) > SHOWN else "")
 
 
-def _leaks(
-    tables: Mapping[str, Columns], inputs: Sequence[str], label: str, id_column: str | None
-) -> Iterator[Finding]:
-    """What tells the label, on training and validation rows."""
+def hidden_labels(
+    tables: Mapping[str, Columns], inputs: Sequence[str], label: str
+) -> list[RefusedError]:
+    """What forbids an approval: the label in the last bits of a measured input."""
+    _, joined = _joined(tables, inputs, label)
+    return [
+        RefusedError(
+            f"{leak.words} removes {leak.skill:.1%} of the trivial predictor's error for the label"
+            f" {label!r}, though the numbers themselves say little: the label was written there.",
+            hint="Take the column from the source again, or round it.",
+            code="label_in_last_bits",
+        )
+        for leak in (mantissa_leaks(joined, inputs, label) if joined is not None else [])
+    ]
+
+
+def _joined(
+    tables: Mapping[str, Columns], inputs: Sequence[str], label: str
+) -> tuple[list[Columns], Columns | None]:
+    """The tables that training may read, and the rows of all of them; None where their columns do
+    not fit."""
     parts = [tables[name] for name in ("train", "validation") if name in tables]
-    if not parts:
-        return
     names = [
         name
         for name in (*inputs, label)
         if len({part[name].shape[1:] for part in parts if name in part}) == 1
     ]
     if label not in names or len(names) < len(inputs) + 1:
+        return parts, None
+    return parts, {name: np.concatenate([part[name] for part in parts]) for name in names}
+
+
+def _leaks(
+    tables: Mapping[str, Columns], inputs: Sequence[str], label: str, id_column: str | None
+) -> Iterator[Finding]:
+    """What tells the label, on training and validation rows."""
+    parts, joined = _joined(tables, inputs, label)
+    if joined is None:
         return
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
     for leak in [*telling_columns(joined, inputs, label), *telling_parts(joined, inputs, label)]:
         yield Finding(
             "feature_tells_label",

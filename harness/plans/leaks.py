@@ -173,6 +173,24 @@ def telling_parts(columns: Columns, inputs: Sequence[str], label: str) -> list[L
     return sorted(leaks, key=lambda leak: -leak.skill)
 
 
+def mantissa_leaks(columns: Columns, inputs: Sequence[str], label: str) -> list[Leak]:
+    """Columns of measured numbers whose last bits tell the class, which they do not as numbers:
+    nothing that is measured does that."""
+    answers = columns[label]
+    if len(answers) < LEAST_ROWS or answers.ndim != 1:
+        return []
+    order = np.random.default_rng(0).permutation(len(answers))[:MOST_TRIED]
+    target, classes = _target(answers[order])
+    if not classes:
+        return []
+    found = [
+        _best(_bits(name, values), target, classes)
+        for name, values in _singles(columns, inputs, order)
+        if values.dtype.kind == "f" and _skill(values, target, classes) < ALARM
+    ]
+    return [leak for leak in found if leak is not None]
+
+
 def _best(tried: Iterator[tuple[str, Column]], target: Numbers, classes: int) -> Leak | None:
     leaks = [Leak(column=what, skill=_skill(values, target, classes)) for what, values in tried]
     best = max(leaks, key=lambda leak: leak.skill, default=None)
@@ -181,6 +199,21 @@ def _best(tried: Iterator[tuple[str, Column]], target: Numbers, classes: int) ->
 
 def _ends(name: str, values: Column) -> Iterator[tuple[str, Column]]:
     """The last bits of whole numbers and of mantissas, and the last decimals."""
+    yield from _bits(name, values)
+    if values.dtype.kind == "f":
+        decimals = max((_decimals(value) for value in values.tolist()), default=0)
+        if not 0 < decimals <= _MOST_DECIMALS:
+            return
+        whole = np.rint(values.astype(np.float64) * 10.0**decimals)
+    elif values.dtype.kind in "iu":
+        whole = values.astype(np.float64)
+    else:
+        return
+    for digits in (1, 2):
+        yield f"the last {digits} digits of {name!r}", np.mod(np.abs(whole), 10**digits)
+
+
+def _bits(name: str, values: Column) -> Iterator[tuple[str, Column]]:
     bits: Column
     if values.dtype.kind in "iu":
         bits = values.astype(np.int64)
@@ -192,15 +225,6 @@ def _ends(name: str, values: Column) -> Iterator[tuple[str, Column]]:
         return
     for mask in _MASKS:
         yield f"the last {mask.bit_length()} bits of {name!r}", bits & mask
-    if values.dtype.kind == "f":
-        decimals = max((_decimals(value) for value in values.tolist()), default=0)
-        if not 0 < decimals <= _MOST_DECIMALS:
-            return
-        whole = np.rint(values.astype(np.float64) * 10.0**decimals)
-    else:
-        whole = bits.astype(np.float64)
-    for digits in (1, 2):
-        yield f"the last {digits} digits of {name!r}", np.mod(np.abs(whole), 10**digits)
 
 
 def _decimals(value: float) -> int:

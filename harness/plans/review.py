@@ -14,7 +14,7 @@ from harness.domain.findings import Finding
 from harness.domain.metrics import METRICS
 from harness.domain.records import LEAST_SEEDS
 from harness.errors import HarnessError, NotFoundError, PlanError
-from harness.plans.data_review import data_findings
+from harness.plans.data_review import data_findings, hidden_labels
 from harness.plans.groups import group_notes, group_problems
 from harness.plans.held_out import (
     HELD_OUT,
@@ -131,6 +131,9 @@ def review_plan(
         name: split for name, split in review.splits.items() if by_person or name not in in_vault
     }
     review.problems += group_problems(told, plan.data.group, secret=in_vault)
+    columns = plan.data.held_out
+    tables = {name: one.table.columns for name, one in review.splits.items() if name not in in_vault}
+    review.problems += hidden_labels(tables, columns.inputs, columns.label)
     # A copy of the whole file was named already: what else there is comes when it is gone.
     named = any(problem.code.startswith("held_out_") for problem in review.problems)
     if not named:

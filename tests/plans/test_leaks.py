@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harness.plans.leaks import id_tells, telling_columns, telling_parts
+from harness.plans.leaks import id_tells, mantissa_leaks, telling_columns, telling_parts
 
 
 def table(seed, n=400, width=6):
@@ -146,3 +146,14 @@ def test_ids_that_tell_the_label_are_named_and_a_sorted_table_is_not():
     for ids in (np.arange(300), np.array([f"row-{n}" for n in range(300)])):
         assert id_tells({"id": ids, "y": y}, "id", "y") is None
         assert id_tells({"id": ids, "y": np.sort(y)}, "id", "y") is None
+
+
+def test_mantissas_that_hold_the_label_are_told_apart_from_whole_numbers():
+    y = np.random.default_rng(2).integers(0, 3, 400)
+    bits = low_bits(table(1)["c0"], y, np.uint64, 2)
+    whole = np.random.default_rng(3).integers(0, 10**6, 400) // 4 * 4 + y
+    columns = {**table(9), "bits": bits, "whole": whole, "y": y}
+    inputs = [name for name in columns if name != "y"]
+    assert ["'bits'" in leak.column for leak in mantissa_leaks(columns, inputs, "y")] == [True]
+    honest = {**table(9), "r": np.round(table(8)["c0"], 2), "y": y}
+    assert mantissa_leaks(honest, [name for name in honest if name != "y"], "y") == []

@@ -277,3 +277,35 @@ def test_what_a_script_computes_is_the_plans_to_name(root: Path, check: Check, m
     )
     (root / "judge.py").write_text("def score(labels, predictions):\n    return 1.0\n")
     assert [one.code for one in check().findings] == ["scorer_not_probed"]
+
+
+def test_rows_of_held_out_elsewhere_are_refused_before_and_after_the_move(
+    root: Path, check: Check, environment: dict[str, str]
+) -> None:
+    held_out = read_table(root / "data/held_out.npz").columns
+    rows = np.column_stack([-held_out[name].reshape(len(held_out["y"]), -1) for name in ("x", "y")])
+    (root / ".gitignore").write_text("cache/\n")
+    (root / "cache").mkdir()
+    np.savetxt(root / "cache/log.txt", rows[::-1])
+    assert codes(check()) == ["held_out_elsewhere"]
+    assert "cache/log.txt" in told(check())
+    assert refused(root, environment).code == "held_out_elsewhere"
+    assert (root / "data/held_out.npz").exists(), "nothing is moved"
+    kept = (root / "cache/log.txt").read_bytes()
+    (root / "cache/log.txt").unlink()
+    with open_project(root, environment) as project:
+        approve_plan(project, root / "plan.md", by="ada")
+    (root / "cache/log.txt").write_bytes(kept)
+    assert refused(root, environment).code == "held_out_elsewhere"
+    # `plan check` is anybody's: it does not say which file holds rows of the vault.
+    assert codes(check()) == []
+
+
+def test_a_label_in_an_inputs_last_bits_is_refused(root: Path, check: Check) -> None:
+    for name in ("train", "validation", "held_out"):
+        columns = dict(read_table(root / f"data/{name}.npz").columns)
+        x = columns["x"].astype(np.float32)
+        first = np.ascontiguousarray(x[:, 0]).view(np.uint32)
+        x[:, 0] = ((first & ~np.uint32(3)) | columns["y"].astype(np.uint32)).view(np.float32)
+        write_table(root / f"data/{name}.npz", {**columns, "x": x})
+    assert codes(check()) == ["label_in_last_bits"]
