@@ -3,6 +3,8 @@ never approved where somebody does."""
 
 from pathlib import Path
 
+import pytest
+
 from harness.cheats.bench import run_bench
 from harness.cheats.catalogue import ATTACKS
 from harness.cheats.defences import structural_of
@@ -10,6 +12,8 @@ from harness.cheats.defences import structural_of
 STOPPED_BY = ("row search", "input bits")
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_data_that_hold_what_is_judged_by_are_not_approved(tmp_path: Path) -> None:
     attacks = [item for item in ATTACKS if structural_of(item) in STOPPED_BY]
     assert len(attacks) == 5
