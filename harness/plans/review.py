@@ -132,7 +132,9 @@ def review_plan(
     }
     review.problems += group_problems(told, plan.data.group, secret=in_vault)
     columns = plan.data.held_out
-    tables = {name: one.table.columns for name, one in review.splits.items() if name not in in_vault}
+    tables = {
+        name: one.table.columns for name, one in review.splits.items() if name not in in_vault
+    }
     review.problems += hidden_labels(tables, columns.inputs, columns.label)
     # A copy of the whole file was named already: what else there is comes when it is gone.
     named = any(problem.code.startswith("held_out_") for problem in review.problems)
