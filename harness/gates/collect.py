@@ -42,12 +42,12 @@ from harness.ledger.facts import ApprovedPlan, Evaluation, RecordedVerdict, Tamp
 from harness.ledger.project import Project
 from harness.plans.approved import (
     checkpoint_cadence,
+    deterministic,
     frozen_changes,
     objective_of,
     plan_of,
     seeds_of,
 )
-from harness.plans.parse import plan_from
 
 _PARSERS: dict[str, Any] = {
     "hypothesis": read_hypothesis,
@@ -102,9 +102,7 @@ def _collect(
         runs=tuple(run_evidence(project, run, counted) for run in counted),
         launched=tuple(launched),
         evaluations=tuple(scored),
-        ignored_seeds=tuple(
-            seed_findings(scored, deterministic=plan_from(approved.content).training.deterministic)
-        ),
+        ignored_seeds=tuple(seed_findings(scored, deterministic=deterministic(approved))),
         frozen_changes=tuple(frozen_changes(project, project.plan())),
         tampering=tampering,
         control_changes=_control_findings(

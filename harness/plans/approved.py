@@ -51,6 +51,11 @@ def checkpoint_cadence(approved: ApprovedPlan) -> int | None:
     return cadence
 
 
+def deterministic(approved: ApprovedPlan) -> bool:
+    """training.deterministic, which older approvals do not have."""
+    return bool(approved.content["training"].get("deterministic", False))
+
+
 def data_paths(approved: ApprovedPlan) -> tuple[str, ...]:
     """The tables of the plan, relative to the root: data, so no part of a code snapshot."""
     content = approved.content["data"]
