@@ -74,6 +74,22 @@ def test_an_honest_scorer_passes(script, labels, direction):
     assert probed(script, labels=labels, direction=direction) == []
 
 
+def of_one_class(formula):
+    return (
+        "def score(labels, predictions):\n"
+        "    said = [p['prediction'] == 'cat' for p in predictions]\n"
+        "    hits = sum(1 for y, cat in zip(labels, said) if cat and y == 'cat')\n"
+        f"    return {formula}\n"
+    )
+
+
+def test_recall_alone_is_refused_and_f1_is_not():
+    """'cat' for all rows has the whole recall."""
+    recall = probed(of_one_class("hits / labels.count('cat')"))
+    assert "scorer_rewards_anything" in recall[0]
+    assert probed(of_one_class("2 * hits / (labels.count('cat') + sum(said))")) == []
+
+
 def test_a_tolerance_that_takes_all_in_is_refused():
     found = probed(SHARE.format("abs(y - p['prediction']) < 100.0"), labels=NUMBERS)
     assert "scorer_rewards_anything" in found[0]
