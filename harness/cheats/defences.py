@@ -74,6 +74,10 @@ DEFENCES: dict[str, str] = {
     "hooks": "a tool call on what is protected is denied",
     "audit": "what changed at protected paths is named, however it was made",
     "ledger": "facts are chained: what was changed, cut or reordered is named",
+    "plain text": (
+        "what an agent, its programs and its data say is shown as words: nothing that a terminal"
+        " obeys, that hides, or that is a tag, a heading or a decision where it is read"
+    ),
     "file forms": "required files are there, regular, readable and not empty",
 }
 

@@ -106,6 +106,18 @@ def _number(answer: str | None) -> float:
 CHECKPOINT = ".harness/experiments/exp-0002/runs/run-01/checkpoints/model.npy"
 
 
+_TELLING = (
+    ("watch", "exp-0002", "--once"),
+    ("status",),
+    ("experiment", "show", "exp-0002"),
+)
+_OWN_FILES = tuple(f".harness/experiments/exp-0002/{name}.md" for name in ("next", "result"))
+_PAGES = (
+    ".harness/experiments/CHECKLIST.md",
+    *(f".harness/memory/{name}.md" for name in ("BRIEFING", "STATE", "DECISION_LOG")),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class EffectScene:
     """What a declared effect may ask."""
@@ -127,6 +139,16 @@ class EffectScene:
             return (self.place.root / name).read_text("utf-8", "replace")
         except OSError:
             return ""
+
+    def told(self) -> str:
+        """What a person and the next agent are told: the tool's pages and what its commands print.
+        Without the tool: what was printed on the way, and the agent's own files."""
+        if not Path(self.values["STATE"], "ledger.db").is_file():
+            return self.log + "".join(map(self.text, _OWN_FILES))
+        printed = (self.place.harness(*words) for words in _TELLING)
+        return "".join(ended.stdout + ended.stderr for ended in printed) + "".join(
+            map(self.text, _PAGES)
+        )
 
     def same(self, name: str, other: str) -> bool:
         """Whether a file of the project, by a pattern, has the bytes of another one."""

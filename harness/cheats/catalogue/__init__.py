@@ -13,6 +13,7 @@ from harness.cheats.catalogue.predictors import PREDICTORS
 from harness.cheats.catalogue.records import RECORDS
 from harness.cheats.catalogue.registered import REGISTERED
 from harness.cheats.catalogue.sessions import SESSIONS
+from harness.cheats.catalogue.texts import TEXTS
 from harness.cheats.catalogue.tool_calls import TOOL_CALLS
 from harness.cheats.catalogue.training import TRAINING
 from harness.cheats.catalogue.training_programs import TRAINING_PROGRAMS
@@ -32,4 +33,5 @@ ATTACKS: tuple[Attack, ...] = (
     *JUDGE,
     *REGISTERED,
     *TRAINING_PROGRAMS,
+    *TEXTS,
 )
