@@ -138,6 +138,22 @@ def test_a_supervisor_that_refuses_is_an_error_with_its_words(
     assert "data/train.npz" in said["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [({}, "nothing_to_take"), ({"command": "python train.py"}, "usage")],
+)
+def test_checkpoints_are_taken_by_the_same_tool(
+    project: Project, monkeypatch: pytest.MonkeyPatch, more: dict[str, str], code: str
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.layout.state.parents[1]))
+    call(context_of(project), "open_experiment", **HYPOTHESIS)
+    with vouching(project.layout.state, PERSON):
+        context = context_of(project, experiment="exp-0001")
+        said, failed = call(context, "start_run", take_from="exp-0001", **more)
+    assert failed
+    assert said["error"]["code"] == code, said
+
+
 def test_a_hand_off_of_a_session_is_about_its_experiment_and_no_other(project: Project) -> None:
     said, failed = call(context_of(project), "hand_off", text="Nothing is open yet.")
     assert (said["experiment"], failed) == (None, False)

@@ -15,6 +15,11 @@ STARTS = 3
 @dataclass(frozen=True, kw_only=True)
 class StartRunArguments(ExperimentArguments):
     command: str | None = argument("Leave it out for the plan's training entry.", default=None)
+    take_from: str | None = argument(
+        "For a change of predict alone: nothing is trained, the kept checkpoints of these"
+        " experiments are taken, e.g. exp-0001, or exp-0001,exp-0002 for an ensemble.",
+        default=None,
+    )
 
 
 @agent_tool(
@@ -30,8 +35,7 @@ async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answe
     require_open_experiment(experiment.id, experiment.status)
     before = _run_ids(context, experiment.id)
     if not context.is_running(experiment.id):
-        words = shlex.split(arguments.command) if arguments.command else None
-        await _start(context, experiment.id, words, before)
+        await _start(context, experiment.id, arguments, before)
         context.on_change()
     answer = report(context, experiment.id)
     problem = context.supervisor.problem() if context.supervisor is not None else None
@@ -41,9 +45,11 @@ async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answe
 
 
 async def _start(
-    context: ToolContext, experiment: str, words: list[str] | None, before: set[str]
+    context: ToolContext, experiment: str, arguments: StartRunArguments, before: set[str]
 ) -> None:
     """Start a supervisor and wait until it has registered a run or ended without one."""
+    words = shlex.split(arguments.command) if arguments.command else None
+    taken = [f"--from={arguments.take_from}"] if arguments.take_from else []
 
     def registered() -> bool:
         return not _run_ids(context, experiment) <= before
@@ -59,6 +65,7 @@ async def _start(
             words,
             sandbox=context.sandbox,
             session=context.session or None,
+            verb=("train", *taken),
         )
         await context.wait_until(registered_or_ended, REGISTER_SECONDS)
         # Killed before it registered a run: nothing was begun, so it is safe to start again.

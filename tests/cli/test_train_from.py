@@ -1,0 +1,70 @@
+"""`harness train EXP --from OTHER`: whose weights they are stands in the ledger, and nothing trains."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.domain.statuses import RunStatus
+from harness.ledger.facts import ApprovedPlan
+from harness.ledger.project import open_project
+from tests.cli.journey import Answer, Journey, make_project
+
+
+@pytest.fixture
+def journey(tmp_path: Path) -> Journey:
+    made = make_project(tmp_path / "project", tmp_path / "home")
+    for words in (
+        ("init",),
+        ("plan", "approve"),
+        ("experiment", "new", "--hypothesis", "centroids"),
+        ("train", "exp-0001"),
+        ("gate", "reject", "exp-0001", "--reason", "The next one."),
+        ("experiment", "new", "--hypothesis", "another threshold", "--parent", "exp-0001"),
+    ):
+        answer = made.harness(*words)
+        assert answer.exit_code == 0, (words, answer.stdout, answer.stderr)
+    predict = made.root / "predict.py"
+    predict.write_text(predict.read_text("utf-8") + "# another threshold\n", "utf-8")
+    return made
+
+
+def code_of(answer: Answer) -> str:
+    return str(json.loads(answer.stdout)["error"]["code"])
+
+
+def test_checkpoints_are_taken_with_their_origin_and_only_as_they_were_recorded(
+    journey: Journey,
+) -> None:
+    refused = journey.harness("train", "exp-0002", "--from", "exp-0002", "--json")
+    assert code_of(refused) == "nothing_to_take"
+    refused = journey.harness("train", "exp-0002", "--from", "exp-0001", "--resume", "--json")
+    assert code_of(refused) == "usage"
+    taken = journey.harness("train", "exp-0002", "--from", "exp-0001", "--json")
+    assert taken.exit_code == 0, taken.stderr
+    with open_project(journey.root, journey.environment()) as project:
+        assert isinstance(project.plan(), ApprovedPlan)
+        ledger = project.ledger
+        theirs, own = ledger.runs("exp-0001"), ledger.runs("exp-0002")
+        assert [run.taken_from for run in theirs] == [()] * 3
+        assert [run.taken_from for run in own] == [(f"exp-0001/{run.id}",) for run in theirs]
+        assert [run.seed for run in own] == [run.seed for run in theirs]
+        assert {(run.status, run.seconds, run.rows) for run in own} == {
+            (RunStatus.COMPLETED, 0.0, 0)
+        }
+        assert {run.code for run in own} != {run.code for run in theirs}
+        finals = [
+            [point.id for point in ledger.checkpoints(name)] for name in ("exp-0001", "exp-0002")
+        ]
+        assert finals[0] == finals[1]
+        first = project.layout.root / ledger.checkpoints("exp-0001")[0].path
+    first.chmod(0o644)
+    first.write_bytes(b"other weights")
+    refused = journey.harness("train", "exp-0002", "--from", "exp-0001", "--json")
+    assert code_of(refused) == "checkpoint_changed"
+    # The members of an ensemble; what was taken once may be taken again, from its own copy.
+    both = journey.harness("train", "exp-0002", "--from", "exp-0002", "--json")
+    assert both.exit_code == 0, both.stderr
+    with open_project(journey.root, journey.environment()) as project:
+        newest = project.ledger.runs("exp-0002")[-3:]
+        assert [run.taken_from for run in newest] == [run.taken_from for run in own]
