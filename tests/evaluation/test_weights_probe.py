@@ -166,6 +166,27 @@ def test_a_pickle_is_a_note_beside_the_score(workplace, unsandboxed):
     assert ".pkl" in outcome.findings[0].message
 
 
+def test_of_a_pickle_another_seeds_is_tried_on_more_rows_before_the_note(workplace, unsandboxed):
+    """Their cuts differ by one row of the forty, which may not be among the ten."""
+    paths = [workplace.checkpoint.with_name(f"model-{number}.pkl") for number in (1, 2)]
+    for path, cut in zip(paths, (0.0, 1.5), strict=True):
+        path.write_bytes(pickle.dumps(cut))
+    program = "import pickle\n" + HONEST.replace(
+        "float(stream.read())", "pickle.load(open(os.environ['HARNESS_CHECKPOINT'], 'rb'))"
+    )
+    other = OtherCheckpoint(seed=2, path=paths[1], sha256=hash_path(paths[1]))
+    for seed in range(3):
+        outcome = workplace.evaluate(
+            program,
+            unsandboxed,
+            checkpoint=paths[0],
+            checkpoint_hash=hash_path(paths[0]),
+            other=other,
+            shuffle_seed=seed,
+        )
+        assert (outcome.findings, outcome.value) == ((), pytest.approx(0.9))
+
+
 def test_a_predict_that_fails_on_other_weights_has_used_them(workplace, unsandboxed):
     program = PREDICT + "assert cut == 0\n" + BLIND
     assert workplace.evaluate(program, unsandboxed).value == pytest.approx(0.9)
