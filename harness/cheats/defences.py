@@ -41,6 +41,10 @@ DEFENCES: dict[str, str] = {
         "what is evaluated on, and its labels, is read from the vault, never from where the agent's"
         " code runs"
     ),
+    "sealed scores": (
+        "a look at secret labels is answered by one word over all seeds, on a grid and counted in"
+        " bits; exact scores stay in the vault"
+    ),
     "sandbox": "training, predict and the agent cannot reach beyond the project",
     "run link": "metrics and status belong to the registered run and its time",
     "checkpoint record": (
@@ -140,6 +144,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("budget_spent", "limits"),
     ("processes_left", "limits"),
     ("query_budget_spent", "query budget"),
+    ("bits_spent", "sealed scores"),
     ("validation_", "stale verdicts"),
     ("tampering_noticed", "audit"),
     ("protected_path_changed", "audit"),

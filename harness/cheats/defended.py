@@ -38,10 +38,12 @@ from harness.domain.findings import Finding
 from harness.domain.grade import Grade
 from harness.domain.statuses import ExperimentStatus, GateName, SandboxKind, Split, Verdict
 from harness.errors import HarnessError, RefusedError
+from harness.evaluation.scores import counted_evaluations
 from harness.gates.check import check_gate
 from harness.gates.findings import outcome_of
 from harness.ledger.facts import Evaluation, RecordedVerdict
 from harness.plans.approval import approve_plan
+from harness.plans.approved import plan_of
 from harness.rendering.derived import write_derived
 
 NOT_BETTER = "not_better_than_the_parent"
@@ -113,7 +115,9 @@ def defended(
     )
     outcome = AttackOutcome(
         believed=(
-            float(told["mean"]) if told and verdict and verdict.verdict is Verdict.PASS else None
+            seen.recomputed.get(verdict.gate)
+            if told and verdict and verdict.verdict is Verdict.PASS
+            else None
         ),
         kept=status_of(place, CANDIDATE) is ExperimentStatus.KEPT,
         recomputed=dict(seen.recomputed),
@@ -302,7 +306,10 @@ def gate(place: LabProject, experiment: str, gate: GateName, seen: Trail) -> Rec
             verdict = check_gate(project, experiment, gate, transcripts=[place.home / "config"])
             seen.codes += [finding.code for finding in _blocking(verdict)]
             split = Split(gate.value)
-            seen.recomputed |= _mean(split, project.ledger.evaluations(experiment, split))
+            approved = plan_of(project, project.ledger.experiment(experiment))
+            # The lab's own look, as a person's: nothing of it lands where the agent reads.
+            exact = counted_evaluations(project, experiment, approved, split)
+            seen.recomputed |= _mean(split, exact)
             write_derived(project)
             return verdict
     except HarnessError as error:

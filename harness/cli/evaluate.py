@@ -46,6 +46,7 @@ def command(
             "run": evaluation.run,
             "seed": evaluation.seed,
             "value": evaluation.value,
+            "scored": evaluation.scored,
             "n": evaluation.n,
             "predict_seconds": evaluation.predict_seconds,
             "training_seconds": trained[evaluation.run],
@@ -53,10 +54,8 @@ def command(
         }
         for evaluation in evaluations
     ]
-    ok = bool(results) and all(row["value"] is not None for row in results)
-    lines = [
-        f"{row['run']}  seed {row['seed']}  {_number(row['value'])}{_took(row)}" for row in results
-    ]
+    ok = bool(results) and all(row["scored"] for row in results)
+    lines = [f"{row['run']}  seed {row['seed']}  {_number(row)}{_took(row)}" for row in results]
     lines += [f"  - {', '.join(runs)}: {text}" for text, runs in _by_finding(results).items()]
     lines.append(
         f"{experiment}  {score_text(total)}"
@@ -69,6 +68,7 @@ def command(
             "split": chosen,
             "evaluations": results,
             "score": total["score"],
+            "released": total["released"],
         },
         *lines,
         as_json=as_json,
@@ -76,8 +76,10 @@ def command(
     sys.exit(0 if ok else 1)
 
 
-def _number(value: float | None) -> str:
-    return "no score" if value is None else f"{value:.6g}"
+def _number(row: dict[str, Any]) -> str:
+    if row["value"] is None:
+        return "sealed" if row["scored"] else "no score"
+    return f"{row['value']:.6g}"
 
 
 def _took(row: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import click
 
 from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
-from harness.cli.person import caller, session_of
+from harness.cli.person import caller, require_person, session_of
 from harness.cli.reading import reading
 from harness.decisions.claimed import claim_notes
 from harness.decisions.experiments import open_experiment, record_result
@@ -18,6 +18,7 @@ from harness.domain.plain_text import one_line
 from harness.domain.statuses import spoken
 from harness.errors import UsageError
 from harness.plans.approved import data_told, training_tables
+from harness.views.exact import exact_scores
 from harness.views.experiments import comparison, details
 from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import experiments_table, render_table, score_text
@@ -126,10 +127,22 @@ def list_command(project: Path, as_json: bool) -> None:
 
 @command.command("show")
 @click.argument("experiment")
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Print exact scores on secret labels, for your eyes only. Must be run by a person.",
+)
 @project_option
 @json_option
-def show(experiment: str, project: Path, as_json: bool) -> None:
+def show(experiment: str, exact: bool, project: Path, as_json: bool) -> None:
     """Show one EXPERIMENT: runs, checkpoints, evaluations, verdicts, decisions."""
+    if exact:
+        require_person("experiment show --exact", environment())
+        with reading(project) as opened:
+            scores = exact_scores(opened, opened.ledger.experiment(experiment))
+        text = "".join(_exact_text(score) for score in scores) or "nothing was evaluated yet\n"
+        emit({"experiment": experiment, "exact": scores}, text, as_json=as_json)
+        return
     with reading(project) as opened:
         record = opened.ledger.experiment(experiment)
         row = experiment_row(opened, record)
@@ -170,6 +183,23 @@ def _claims(options: Sequence[str]) -> dict[str, str]:
     return claims
 
 
+def _told(told: dict[str, Any]) -> str:
+    return (
+        f"told     {told['experiment_bits']:g} bits of secret labels by this experiment,"
+        f" {told['plan_bits']:g} of {told['bits']:g} by its plan"
+    )
+
+
+def _exact_text(score: dict[str, Any]) -> str:
+    columns = ("run", "seed", "value", "interval")
+    title = f"{spoken(score['split'])}, mean {score['mean']}"
+    if not all(run["here"] for run in score["runs"]):
+        title += " (the exact records are not on this machine)"
+    table = render_table(title, columns, [[run[name] for name in columns] for run in score["runs"]])
+    found = [finding for run in score["runs"] for finding in run["findings"]]
+    return table + "".join(f"  - {one['message']} {one['hint']}\n" for one in found)
+
+
 def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
     elsewhere = ", checked elsewhere" if document["checked"] == "elsewhere" else ""
     gate = f" ({spoken(row['gate'])} gate)" if row["gate"] else ""
@@ -178,6 +208,7 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
         f"parent   {row['parent'] or '-'}",
         f"score    {score_text(row)}",
         f"verdict  {document['standing'] or '-'}{elsewhere}{gate}",
+        *([_told(document["told"])] if document["told"] else []),
         *(f"  - {one_line(one['message'])} {one_line(one['hint'])}" for one in row["findings"]),
         *(
             f"  noticed: {one_line(note)}"

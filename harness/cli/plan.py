@@ -13,6 +13,7 @@ from harness.cli.person import AGENT, caller, require_person
 from harness.domain.findings import Finding, as_text
 from harness.domain.statuses import SandboxKind
 from harness.evaluation.power import Power, power_of
+from harness.evaluation.released import bits_limit, bits_told
 from harness.evaluation.scorer_probes import prober
 from harness.plans.approval import PlanCheck, approve_plan, check_plan
 from harness.plans.approved import data_told
@@ -99,12 +100,15 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
         findings: list[Finding] = []
         approved = approve_plan(opened, plan, by=by, on_findings=findings.extend, probe=_probe())
         judge = opened.ledger.recorded_judge(opened.ledger.writer)
+        told, limit = bits_told(opened, approved), bits_limit(approved)
     assert judge is not None  # the approval recorded it
     document = {
         "plan": approved.name,
         "version": approved.version,
         "sha256": approved.sha256,
         "splits": approved.splits,
+        "bits": limit,
+        "bits_told": round(told, 1),
         "judge": {"sha256": judge.sha256, "files": judge.files, "python": judge.python},
         "findings": [finding.plain() for finding in findings],
     }
@@ -120,5 +124,6 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
         "next: `harness experiment new --hypothesis TEXT`, or with agents"
         f" `harness run {approved.path}`"
     )
-    lines = [head, judges, as_text(findings), then]
+    bits = f"secret labels: {told:.1f} of {limit:g} bits may be told to agents so far"
+    lines = [head, bits, judges, as_text(findings), then]
     emit(document, *filter(None, lines), as_json=as_json)

@@ -18,6 +18,7 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("plan", "approve"),
     ("gate", "approve"),
     ("gate", "reject"),
+    ("experiment", "show", "--exact"),
     ("ledger", "import"),
     ("audit", "--accept"),
     ("priors", "add"),

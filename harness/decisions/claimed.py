@@ -3,13 +3,15 @@
 import contextlib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 from harness.artifacts.experiment_files import agrees, claim_from, claim_of
 from harness.artifacts.training_status import read_status
 from harness.domain.findings import Finding
 from harness.domain.statuses import Split
 from harness.errors import UsageError
-from harness.evaluation.scores import Score, counted_evaluations, counted_runs, summarise
+from harness.evaluation.released import released_score
+from harness.evaluation.scores import counted_runs
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 
@@ -26,7 +28,7 @@ def claim_notes(
     record = project.ledger.experiment(experiment)
     approved = plan_of(project, record)
     metric = str(approved.content["oracle"]["metric"])
-    score = summarise(counted_evaluations(project, record.id, approved, Split.VALIDATION))
+    score = released_score(project, record.id, approved, Split.VALIDATION)
     return [
         note
         for name, text in claims.items()
@@ -35,7 +37,12 @@ def claim_notes(
 
 
 def _note(
-    project: Project, experiment: str, metric: str, score: Score | None, name: str, text: str
+    project: Project,
+    experiment: str,
+    metric: str,
+    score: dict[str, Any] | None,
+    name: str,
+    text: str,
 ) -> Iterator[Finding]:
     claim = claim_from(name, text, where="result")
     if name != metric:
@@ -55,13 +62,21 @@ def _note(
             f"Run `harness evaluate {experiment}`, then claim what it says.",
             {"metric": name, "claimed": claim.text},
         )
-    elif not agrees(claim, score.mean):
+    elif (mean := score["mean"]) is None:
+        yield Finding(
+            "claim_unsupported",
+            f"{name} = {claim.text} is claimed, and on hidden labels no number was told:"
+            f" {score['released']['words']}.",
+            "Write the result without this claim; the validation gate fails it.",
+            {"metric": name, "claimed": claim.text},
+        )
+    elif not agrees(claim, mean):
         yield Finding(
             "claim_disagrees",
-            f"{name} = {claim.text} is claimed; recomputed on validation: {score.mean:.6g}.",
-            f"Write it again with `--claim {metric}={claim_of(score.mean)}`; the validation gate"
+            f"{name} = {claim.text} is claimed; recomputed on validation: {mean:.6g}.",
+            f"Write it again with `--claim {metric}={claim_of(mean)}`; the validation gate"
             " fails this one.",
-            {"metric": name, "claimed": claim.text, "recomputed": score.mean},
+            {"metric": name, "claimed": claim.text, "recomputed": mean},
         )
 
 

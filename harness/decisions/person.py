@@ -4,7 +4,7 @@ from harness.decisions.experiments import decide
 from harness.domain.records import Experiment
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError, UsageError
-from harness.evaluation.scores import counted_evaluations
+from harness.evaluation.scores import recorded_evaluations
 from harness.gates.check import standing
 from harness.ledger.facts import Decision, RecordedVerdict
 from harness.ledger.project import Project
@@ -99,7 +99,7 @@ def _not_passed(
 ) -> RefusedError:
     why = "it has no verdict yet" if worth is None else f"its latest verdict is {worth}"
     ask = f"`harness gate check {record.id} --gate {gate.value.replace('_', '-')}`"
-    if gate is GateName.HELD_OUT and not counted_evaluations(
+    if gate is GateName.HELD_OUT and not recorded_evaluations(
         project, record.id, plan_of(project, record), Split.HELD_OUT
     ):
         ask = f"`harness evaluate {record.id} --split held-out`, then {ask}"

@@ -6,7 +6,7 @@ from harness.artifacts.experiment_files import read_result
 from harness.domain.records import Experiment
 from harness.domain.statuses import Evidence, Split, spoken
 from harness.errors import UsageError
-from harness.evaluation.scores import counted_evaluations, summarise
+from harness.evaluation.released import released_score
 from harness.ledger.facts import LoopEnded, RaisedAlarm, Session
 from harness.ledger.project import Project
 
@@ -65,8 +65,7 @@ def _claims(project: Project, experiment: Experiment) -> dict[str, str]:
 
 
 def _score(project: Project, experiment: Experiment, split: Split) -> dict[str, Any] | None:
-    score = summarise(counted_evaluations(project, experiment.id, project.plan(), split))
-    return None if score is None else score.shown()
+    return released_score(project, experiment.id, project.plan(), split)
 
 
 def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], seconds: float) -> str:
@@ -117,4 +116,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _number(score: dict[str, Any] | None) -> str:
-    return "-" if score is None else f"{score['mean']:.3f} {score['evidence']}"
+    if score is None:
+        return "-"
+    told = score.get("released")
+    return f"{told['words'] if told else format(score['mean'], '.3f')} {score['evidence']}"

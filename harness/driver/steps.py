@@ -19,6 +19,7 @@ from harness.driver.role_sessions import RoleSessions
 from harness.driver.run_news import RunNews
 from harness.driver.supervisors import Supervisor, is_going, is_held
 from harness.evaluation.experiment import evaluate_experiment
+from harness.evaluation.released import released_score
 from harness.gates.alarms import open_by_run
 from harness.gates.check import check_gate, require_validation_passed
 from harness.ledger.project import Project
@@ -37,6 +38,7 @@ from harness.loop.steps import (
     Wait,
 )
 from harness.model_gateway.gateway import Gateway
+from harness.plans.approved import plan_of
 from harness.runs.recover import recover
 
 BY = "harness"
@@ -152,8 +154,13 @@ class StepRunner:
         )
         for evaluation in evaluations:
             value = evaluation.value
-            shown = "no score" if value is None else f"{evaluation.metric} {value:.4f}"
+            shown = "sealed" if evaluation.scored else "no score"
+            shown = shown if value is None else f"{evaluation.metric} {value:.4f}"
             self._say(step, f"  {evaluation.run}: {shown}")
+        approved = plan_of(self._project, self._project.ledger.experiment(step.experiment))
+        score = released_score(self._project, step.experiment, approved, step.split)
+        if score is not None and "released" in score:
+            self._say(step, f"  {step.experiment}: {score['released']['words']}")
 
     def _check(self, step: CheckGate) -> None:
         verdict, gate = check_gate(self._project, step.experiment, step.gate), spoken(step.gate)

@@ -47,6 +47,8 @@ class EvaluationRequest:
     experiment: str
     run: str
     split: Split
+    sealed: bool = False
+    """Whether the labels are nobody's: then no finding says what predict or a label chose."""
     table: TableFile
     """The split with its labels: the vault's file for held-out."""
     train: TableFile
@@ -151,7 +153,7 @@ def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> 
             scored=None, interval=None, predictions=None, findings=(error.finding,)
         )
     findings = result.findings
-    if request.split is Split.HELD_OUT:
+    if request.sealed:
         findings = tuple(problems.withheld(finding) for finding in findings)
     return EvaluationOutcome(
         metric=request.metric,
@@ -270,7 +272,8 @@ def _predicted(call: _Call, order: Sequence[int], which: str) -> _Predicted:
         names=tuple(rows.names[index] for index in indices),
         needs=truth.needs,
         numeric=truth.numeric,
-        classes=truth.classes,
+        # A class that only secret labels have: whether predictions may name it would tell of it.
+        classes=truth.required if call.request.sealed and truth.required else truth.classes,
         required=truth.required,
     )
     checked = check(raw.columns, expected)

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import linked
+from harness.artifacts.vault_key import vault_key
 from harness.domain.findings import BYPASSED
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
@@ -23,14 +24,17 @@ from harness.evaluation import problems
 from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest, evaluate_run
 from harness.evaluation.failed_repeats import not_failed
 from harness.evaluation.predict import PredictLimits
-from harness.evaluation.scores import counted_evaluations, counted_runs, summarise
+from harness.evaluation.release import release, require_room, to_release
+from harness.evaluation.released import released_score
+from harness.evaluation.scores import counted_runs, recorded_evaluations
 from harness.evaluation.scoring import scorer_of
+from harness.evaluation.sealed import seal
 from harness.evaluation.split_rows import table_of
 from harness.evaluation.weights_probe import OtherCheckpoint
 from harness.files import atomic_write, pretty_json
 from harness.ledger.facts import ApprovedPlan, Checkpoint, Evaluation, EvaluationRecorded
 from harness.ledger.project import Project
-from harness.plans.approved import data_paths, plan_of
+from harness.plans.approved import data_paths, plan_of, secret
 from harness.plans.judge import require_judge
 from harness.plans.parse import Plan, plan_from
 from harness.settings import granted, require_interpreter
@@ -76,7 +80,8 @@ def evaluate_experiment(
     shuffle_seed: int | None = None,
 ) -> list[Evaluation]:
     """Evaluate what has no value yet on `split`, and return the evaluations that are the
-    experiment's score.
+    experiment's score. Of a split whose labels are nobody's they are sealed: what they come to is
+    told once for all seeds, see `evaluation.released`.
 
     `admit` raises unless the experiment may be evaluated on held-out now
     (`gates.check.require_validation_passed`). What has a value already (same checkpoint, scorer and
@@ -88,6 +93,9 @@ def evaluate_experiment(
     require_judge(project)
     plan = plan_from(approved.content)
     due = not_failed(project, approved, split, _due(project, experiment, approved, split))
+    sealed = secret(approved, split.value)
+    if sealed and (due or to_release(project, experiment, approved, split)):
+        require_room(project, experiment, approved, split)
     if due:
         # Whatever can be refused is refused before a look is counted.
         require_interpreter(project.settings)
@@ -106,15 +114,16 @@ def evaluate_experiment(
         for run, checkpoint in due:
             request = _request(job, run, checkpoint, _other(project, finals, checkpoint))
             _record(job, run, evaluate_run(request, sandbox, project.clock))
+    release(project, experiment, approved, split)
     write_scores(project, experiment)
-    return counted_evaluations(project, experiment, approved, split)
+    return recorded_evaluations(project, experiment, approved, split)
 
 
 def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
     """Runs without an evaluation, or whose files are not written."""
     approved = plan_of(project, project.ledger.experiment(experiment))
     known = {
-        evaluation.run for evaluation in counted_evaluations(project, experiment, approved, split)
+        evaluation.run for evaluation in recorded_evaluations(project, experiment, approved, split)
     }
     waiting = [run.id for run, _ in _scorable(project, experiment) if run.id not in known]
     layout = project.layout
@@ -125,6 +134,8 @@ def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
     ]
     if known and not unwritten and _to_write(project, layout.experiment(experiment, "score")):
         unwritten = sorted(known)
+    if not unwritten and to_release(project, experiment, approved, split):
+        unwritten = sorted(known)
     return waiting + unwritten
 
 
@@ -134,12 +145,12 @@ def write_scores(project: Project, experiment: str) -> None:
     by_run: dict[str, dict[str, Any]] = {}
     scores = {}
     for split in Split:
-        evaluations = counted_evaluations(project, experiment, approved, split)
+        evaluations = recorded_evaluations(project, experiment, approved, split)
         for evaluation in evaluations:
             by_run.setdefault(evaluation.run, {})[split.value] = _plain(evaluation)
-        score = summarise(evaluations)
+        score = released_score(project, experiment, approved, split)
         if score is not None:
-            scores[split.value] = score.shown()
+            scores[split.value] = score
     for run, splits in by_run.items():
         _write(project, project.layout.run(experiment, run, "evaluation"), splits)
     if by_run:
@@ -168,8 +179,8 @@ def _due(
     scorer = scorer_of(approved).hash()
     done = {
         evaluation.run
-        for evaluation in counted_evaluations(project, experiment, approved, split)
-        if evaluation.value is not None and evaluation.scorer == scorer
+        for evaluation in recorded_evaluations(project, experiment, approved, split)
+        if evaluation.scored and evaluation.scorer == scorer
     }
     return [
         (run, checkpoint)
@@ -201,6 +212,7 @@ def _request(
         experiment=run.experiment,
         run=run.id,
         split=job.split,
+        sealed=secret(job.approved, job.split.value),
         table=table_of(project, job.approved, job.split.value),
         train=table_of(project, job.approved, "train"),
         inputs=tuple(columns["inputs"]),
@@ -256,38 +268,44 @@ def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
             outcome.predict_seconds, _trained_seconds(job.project, run)
         )
         findings += [note] if note else []
-    job.project.ledger.append(
-        EvaluationRecorded(
-            experiment=run.experiment,
-            run=run.id,
-            seed=run.seed,
-            split=job.split.value,
-            metric=outcome.metric,
-            value=outcome.value,
-            n=outcome.n,
-            interval=None if outcome.interval is None else list(outcome.interval),
-            checkpoint=outcome.checkpoint,
-            code=outcome.code,
-            inputs=outcome.inputs,
-            labels=outcome.labels,
-            scorer=outcome.scorer,
-            predictions=outcome.predictions,
-            query=job.look.number,
-            sandbox=outcome.sandbox.value,
-            plan_version=job.approved.version,
-            baseline=outcome.baseline,
-            findings=findings,
-            predict_seconds=outcome.predict_seconds,
-            caller=str(job.project.caller_for(run.experiment)),
-        )
+    key = vault_key(job.project.layout.vault)
+    exact = EvaluationRecorded(
+        experiment=run.experiment,
+        run=run.id,
+        seed=run.seed,
+        split=job.split.value,
+        metric=outcome.metric,
+        value=outcome.value,
+        n=outcome.n,
+        interval=None if outcome.interval is None else list(outcome.interval),
+        checkpoint=outcome.checkpoint,
+        code=outcome.code,
+        inputs=outcome.inputs and key.of(outcome.inputs),
+        labels=outcome.labels and key.of(outcome.labels),
+        scorer=outcome.scorer,
+        predictions=outcome.predictions,
+        query=job.look.number,
+        sandbox=outcome.sandbox.value,
+        plan_version=job.approved.version,
+        baseline=outcome.baseline,
+        findings=findings,
+        predict_seconds=outcome.predict_seconds,
+        caller=str(job.project.caller_for(run.experiment)),
     )
+    sealed = secret(job.approved, job.split.value)
+    job.project.ledger.append(seal(job.project.layout, exact) if sealed else exact)
 
 
 def _plain(evaluation: Evaluation) -> dict[str, Any]:
-    names = (
-        *("metric", "value", "n", "interval", "baseline", "checkpoint", "code", "inputs", "labels"),
-        *("scorer", "predictions", "query", "sandbox", "caller", "plan_version", "at"),
-        "predict_seconds",
+    names: tuple[str, ...] = (
+        *("metric", "n", "checkpoint", "code", "inputs", "labels", "scorer", "predictions"),
+        *("query", "sandbox", "caller", "plan_version", "at"),
+    )
+    # What is sealed is told once for all seeds, in score.json.
+    names += (
+        ("sealed",)
+        if evaluation.sealed is not None
+        else ("value", "interval", "baseline", "predict_seconds")
     )
     plain = {name: getattr(evaluation, name) for name in names}
     plain |= {"evidence": evaluation.grade.words}

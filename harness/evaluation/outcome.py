@@ -10,6 +10,8 @@ from typing import Any
 
 LEVEL = 0.05
 """Two-sided; one minus the level of every interval and floor."""
+HIDDEN_LABELS, READABLE_LABELS = "hidden", "readable"
+"""Of validation: in the vault alone, or where training and its author can read them."""
 TRIVIAL = "trivial predictor"
 """What an experiment without a parent is compared with."""
 
@@ -20,6 +22,8 @@ class Worth(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     WITHIN = "within noise"
+    NOT_BETTER = "not better"
+    """Of hidden labels: better or not is all that is told."""
     UNKNOWN = "noise unknown"
 
 
@@ -43,8 +47,22 @@ class FloorOf(StrEnum):
     """The rows' noise is larger than the seeds'."""
 
 
+def told_words(
+    *, answer: str, mean: float | None, bound: str | None, best: float | None, step: float
+) -> str:
+    """What was told of a score on labels that nobody may read, e.g. "0.87 in steps of 0.02", "not
+    better than 0.87 by 0.02", "tier only"."""
+    if mean is not None:
+        return f"{f'{bound} ' if bound else ''}{mean:g} in steps of {step:g}"
+    if best is not None and answer == "not better":
+        return f"not better than {best:g} by {step:g}"
+    return answer
+
+
 def worth(comparison: Mapping[str, Any]) -> Worth:
     """The outcome by `better` and `p_corrected`: beyond the noise and not better is worse."""
+    if comparison.get("labels") == HIDDEN_LABELS and comparison["better"] is not None:
+        return Worth.BETTER if comparison["better"] else Worth.NOT_BETTER
     if comparison["better"] is None or comparison["p_corrected"] is None:
         return Worth.UNKNOWN
     if comparison["better"]:
@@ -58,6 +76,8 @@ def explain(comparison: Mapping[str, Any]) -> str:
     if comparison["inconclusive"] == Inconclusive.REFERENCE_NOT_SCORED:
         version = comparison["plan_version"]
         return f"Inconclusive: {comparison['against']} has no score under plan version {version}."
+    if comparison.get("labels") == HIDDEN_LABELS:
+        return _told(comparison)
     sentences = [_by_seeds(comparison)]
     if comparison["paired"] is not None:
         sentences.append(_by_rows(comparison["paired"]))
@@ -74,6 +94,22 @@ def explain(comparison: Mapping[str, Any]) -> str:
             f" (p = {now:.2g})."
         )
     return " ".join(sentences)
+
+
+def _told(comparison: Mapping[str, Any]) -> str:
+    """Of hidden labels, without a number that was not told."""
+    if comparison["inconclusive"] is not None:
+        return _by_seeds(comparison)
+    count, step = comparison["comparisons"], comparison["step"]
+    tried = "first comparison" if count == 1 else f"corrected for {count} comparisons"
+    if comparison["better"]:
+        return f"Better by more than the noise, on hidden labels ({tried} with this reference)."
+    if comparison["best"] is not None and comparison["answer"] == "not better":
+        return (
+            f"Not better than the best told so far, {comparison['best']:g}, by a step of {step:g},"
+            " on hidden labels."
+        )
+    return f"Not better by more than the noise, on hidden labels ({tried} with this reference)."
 
 
 def _by_seeds(comparison: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from harness.domain.findings import Finding
 from harness.domain.grade import Grade
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus, Split
+from harness.evaluation.sealed import opened
 from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
 
@@ -153,14 +154,15 @@ def counted_runs(runs: Sequence[Run]) -> list[Run]:
     return list(chosen.values())
 
 
-def counted_evaluations(
+def recorded_evaluations(
     project: Project,
     experiment: str,
     approved: ApprovedPlan,
     split: Split,
     runs: Sequence[Run] | None = None,
 ) -> list[Evaluation]:
-    """One evaluation a counted run: the newest of its final checkpoint under this plan version."""
+    """One evaluation a counted run: the newest of its final checkpoint under this plan version. As
+    the ledger holds them: of a split whose labels are nobody's without values."""
     ledger = project.ledger
     counted = counted_runs(ledger.runs(experiment)) if runs is None else runs
     finals = {point.run: point.id for point in ledger.checkpoints(experiment) if point.final}
@@ -172,5 +174,14 @@ def counted_evaluations(
     return [newest[run.id] for run in counted if run.id in newest]
 
 
-def plain_score(score: Score | None) -> dict[str, Any] | None:
-    return None if score is None else score.plain()
+def counted_evaluations(
+    project: Project,
+    experiment: str,
+    approved: ApprovedPlan,
+    split: Split,
+    runs: Sequence[Run] | None = None,
+) -> list[Evaluation]:
+    """`recorded_evaluations` with their exact values, for the judge alone: what agents may see of a
+    sealed split is what `evaluation.release` tells."""
+    recorded = recorded_evaluations(project, experiment, approved, split, runs)
+    return [opened(project.layout, evaluation) for evaluation in recorded]

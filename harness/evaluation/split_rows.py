@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.artifacts.vault_key import VaultKey, existing_key
 from harness.errors import UsageError
 from harness.evaluation import problems
 from harness.evaluation.problems import Unscorable
 from harness.files import canonical_json, sha256_file
 from harness.ledger.facts.plan import ApprovedPlan
 from harness.ledger.project import Project
+from harness.plans.approved import secret
 from harness.plans.tables import read_table, write_table
 
 ID = "id"
@@ -28,6 +30,8 @@ class TableFile:
 
     path: Path
     sha256: str
+    key: VaultKey | None = None
+    """The vault's, where the hash is keyed: of a secret split."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +67,15 @@ def table_of(project: Project, approved: ApprovedPlan, split: str) -> TableFile:
         if "vault" in entry
         else project.layout.root / entry["path"]
     )
-    return TableFile(path=path, sha256=entry["sha256"])
+    key = existing_key(project.layout.vault) if secret(approved, split) else None
+    return TableFile(path=path, sha256=entry["sha256"], key=key)
 
 
 def read_verified(file: TableFile, which: str) -> dict[str, Column]:
     """The columns of a data file. Raises Unscorable."""
     try:
         actual = sha256_file(file.path)
+        actual = actual if file.key is None else file.key.of(actual)
         if actual != file.sha256:
             raise Unscorable(problems.table_changed(which, file.path.name, file.sha256, actual))
         return dict(read_table(file.path).columns)

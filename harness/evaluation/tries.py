@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.domain.records import Experiment
 from harness.domain.statuses import Split
-from harness.evaluation.scores import counted_evaluations, summarise
+from harness.evaluation.scores import recorded_evaluations
 from harness.ledger.facts.evaluation import Evaluation
 from harness.ledger.facts.plan import ApprovedPlan
 from harness.ledger.project import Project
@@ -18,8 +18,8 @@ def reference_of(project: Project, experiment: Experiment, approved: ApprovedPla
     """The parent, when it was scored under this version of the plan."""
     if experiment.parent is None:
         return None
-    scored = summarise(counted_evaluations(project, experiment.parent, approved, Split.VALIDATION))
-    return experiment.parent if scored is not None else None
+    recorded = recorded_evaluations(project, experiment.parent, approved, Split.VALIDATION)
+    return experiment.parent if any(one.scored for one in recorded) else None
 
 
 def has_scored_parent(project: Project, experiment: Experiment) -> bool:
@@ -27,7 +27,7 @@ def has_scored_parent(project: Project, experiment: Experiment) -> bool:
     if experiment.parent is None:
         return False
     evaluations = project.ledger.evaluations(experiment.parent, Split.VALIDATION)
-    return any(evaluation.value is not None for evaluation in evaluations)
+    return any(evaluation.scored for evaluation in evaluations)
 
 
 def earlier_tries(
@@ -57,7 +57,7 @@ def left_behind(project: Project, approved: ApprovedPlan, experiment: str) -> li
     seen = {
         evaluation.run
         for evaluation in project.ledger.evaluations(experiment, Split.VALIDATION)
-        if evaluation.value is not None and evaluation.plan_version == approved.version
+        if evaluation.scored and evaluation.plan_version == approved.version
     }
     last = {(run.code, tuple(run.argv)): run.id for run in runs if run.id in seen}
     if runs:
@@ -69,31 +69,33 @@ def comparison_inputs(
     project: Project, experiment: Experiment, approved: ApprovedPlan
 ) -> list[Any] | None:
     """All that the experiment's comparison depends on, as plain data. None without a score."""
-    own = counted_evaluations(project, experiment.id, approved, Split.VALIDATION)
-    if summarise(own) is None:
+    own = recorded_evaluations(project, experiment.id, approved, Split.VALIDATION)
+    if not any(one.scored for one in own):
         return None
     reference = reference_of(project, experiment, approved)
     if reference is None and has_scored_parent(project, experiment):
-        return [experiment.parent, approved.version, _identities(own)]
+        return [experiment.parent, approved.version, identities(own)]
     tries: list[Any] = [
         [
             earlier.id,
             left_behind(project, approved, earlier.id),
-            _identities(counted_evaluations(project, earlier.id, approved, Split.VALIDATION)),
+            identities(recorded_evaluations(project, earlier.id, approved, Split.VALIDATION)),
         ]
         for earlier in earlier_tries(project, approved, experiment.id, reference)
     ]
     theirs = (
         []
         if reference is None
-        else counted_evaluations(project, reference, approved, Split.VALIDATION)
+        else recorded_evaluations(project, reference, approved, Split.VALIDATION)
     )
     behind = left_behind(project, approved, experiment.id)
-    return [reference, approved.version, _identities(own), _identities(theirs), tries, behind]
+    return [reference, approved.version, identities(own), identities(theirs), tries, behind]
 
 
-def _identities(evaluations: Sequence[Evaluation]) -> list[Any]:
+def identities(evaluations: Sequence[Evaluation]) -> list[Any]:
+    """What says that evaluations are the same, of recorded ones: of a sealed one its keyed name
+    stands for the value."""
     return [
-        [one.run, one.seed, one.checkpoint, one.predictions, one.value, one.baseline]
+        [one.run, one.seed, one.checkpoint, one.predictions, one.sealed or one.value, one.baseline]
         for one in evaluations
     ]

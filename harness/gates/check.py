@@ -13,8 +13,9 @@ from typing import Any
 from harness.domain.findings import Finding
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError
-from harness.evaluation.comparison import compared
-from harness.evaluation.scores import counted_evaluations
+from harness.evaluation.release import release
+from harness.evaluation.released import released_comparison
+from harness.evaluation.scores import recorded_evaluations
 from harness.gates import alarms, artifacts, scores
 from harness.gates.collect import changed, collect
 from harness.gates.evidence import GateEvidence, GateOutcome
@@ -56,9 +57,14 @@ def check_gate(
     if record.status not in CLOSED_EXPERIMENTS:
         require_judge(project)
     asked = gate if gate is not None else due_gate(project, record.id)
+    approved = plan_of(project, record)
+    if record.status not in CLOSED_EXPERIMENTS:
+        # A reference that changed since the look makes another answer of it.
+        for split in Split:
+            release(project, record.id, approved, split)
     with project.ledger.snapshot():
         evidence = collect(project, record.id, asked, transcripts)
-        comparison = compared(project, record, plan_of(project, record))
+        comparison = released_comparison(project, record, approved)
     evidence = replace(evidence, comparison=comparison)
     outcome = judge(evidence)
     # A decided experiment's verdict is history, and a clone has neither checkpoints nor vault: what
@@ -79,7 +85,7 @@ def check_gate(
 def due_gate(project: Project, experiment: str) -> GateName:
     """Validation, until held-out was evaluated under the plan in force."""
     approved = plan_of(project, project.ledger.experiment(experiment))
-    on_held_out = counted_evaluations(project, experiment, approved, Split.HELD_OUT)
+    on_held_out = recorded_evaluations(project, experiment, approved, Split.HELD_OUT)
     return GateName.HELD_OUT if on_held_out else GateName.VALIDATION
 
 

@@ -28,7 +28,8 @@ from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import Direction, RunStatus, Split
 from harness.errors import HarnessError, RefusedError
-from harness.evaluation.scores import counted_evaluations, counted_runs, summarise
+from harness.evaluation.released import released_score
+from harness.evaluation.scores import counted_runs
 from harness.gates.alarms import open_by_run
 from harness.gates.findings import finding
 from harness.ledger.facts import ApprovedPlan
@@ -177,16 +178,16 @@ def _tally(project: Project, experiment: str, runs: Sequence[Run]) -> RunTally:
 def _scores(project: Project, experiment: str, approved: ApprovedPlan) -> dict[str, KnownScore]:
     known = {}
     for split in (Split.VALIDATION, Split.HELD_OUT):
-        evaluations = counted_evaluations(project, experiment, approved, split)
-        score = summarise(evaluations)
-        if score is not None:
+        score = released_score(project, experiment, approved, split)
+        # Of a sealed split only the number that was told supports a claim.
+        if score is not None and score["mean"] is not None:
             known[split.value] = KnownScore(
-                mean=score.mean,
-                spread=score.spread,
-                values=score.values,
-                rows=evaluations[-1].n,
-                interval=score.interval,
-                baseline=score.baseline,
+                mean=score["mean"],
+                spread=score["spread"],
+                values=tuple(score["values"]) or (score["mean"],),
+                rows=approved.splits[split.value]["rows"],
+                interval=score["interval"],
+                baseline=score["baseline"],
             )
     return known
 

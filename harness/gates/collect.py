@@ -24,13 +24,9 @@ from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import GateName, Split
 from harness.errors import ConfigError
-from harness.evaluation.scores import (
-    counted_evaluations,
-    counted_runs,
-    plain_score,
-    seed_findings,
-    summarise,
-)
+from harness.evaluation.release import told_now
+from harness.evaluation.released import released_score
+from harness.evaluation.scores import counted_runs, recorded_evaluations, seed_findings
 from harness.evaluation.tries import comparison_inputs
 from harness.files import canonical_json, sha256_bytes
 from harness.gates.alarms import open_by_run
@@ -46,6 +42,7 @@ from harness.plans.approved import (
     frozen_changes,
     objective_of,
     plan_of,
+    secret,
     seeds_of,
 )
 
@@ -82,7 +79,7 @@ def _collect(
     approved = plan_of(project, record)
     launched = project.ledger.runs(experiment)
     counted = counted_runs(launched)
-    scored = counted_evaluations(project, experiment, approved, Split(gate.value), counted)
+    scored = recorded_evaluations(project, experiment, approved, Split(gate.value), counted)
     files, result = _files(project, experiment, gate)
     tampering = _tampering(project.ledger.tampering(), experiment)
     alarms = open_by_run(project, experiment)
@@ -108,10 +105,7 @@ def _collect(
         control_changes=_control_findings(
             project, record, {fact.data["path"] for fact in tampering}, transcripts
         ),
-        score=plain_score(summarise(scored)),
-        parent_score=_parent_score(project, record, approved)
-        if gate is GateName.HELD_OUT
-        else None,
+        score=_score(project, experiment, approved, Split(gate.value)),
         compared=comparison_inputs(project, record, approved),
         validation=_reference(project, record) if gate is GateName.HELD_OUT else None,
     )
@@ -133,14 +127,14 @@ def _of_plan(project: Project, approved: ApprovedPlan, gate: GateName) -> dict[s
 
 
 def _hashes(evidence: GateEvidence, approved: ApprovedPlan) -> dict[str, str]:
-    before = evidence.parent_score
     return {
         "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
         "frozen": _digest(_identities((*evidence.frozen_changes, *evidence.tampering))),
         **_control_hash(evidence.control_changes),
         **_prose_hash(evidence.prose),
         **_alarm_hashes(evidence.alarms, evidence.diagnosis_file),
-        "comparison": _digest(evidence.compared if before is None else [evidence.compared, before]),
+        "comparison": _digest(evidence.compared),
+        **_told_hash(evidence.score),
         **_file_hashes(evidence.files),
         **_run_hashes(evidence.runs),
         **_launches_hash(evidence.launched, [one.run for one in evidence.runs]),
@@ -149,15 +143,19 @@ def _hashes(evidence: GateEvidence, approved: ApprovedPlan) -> dict[str, str]:
     }
 
 
-def _parent_score(
-    project: Project, experiment: Experiment, approved: ApprovedPlan
+def _score(
+    project: Project, experiment: str, approved: ApprovedPlan, split: Split
 ) -> dict[str, Any] | None:
-    """The parent's score on held-out under this version of the plan."""
-    if experiment.parent is None:
+    """What is told of the score, in codes: its grade's words are made where it is shown."""
+    if secret(approved, split.value) and not told_now(project, experiment, approved, split):
         return None
-    return plain_score(
-        summarise(counted_evaluations(project, experiment.parent, approved, Split.HELD_OUT))
-    )
+    score = released_score(project, experiment, approved, split)
+    return score and {name: value for name, value in score.items() if name != "evidence"}
+
+
+def _told_hash(score: Mapping[str, Any] | None) -> dict[str, str]:
+    """Of what was told of a sealed split: the verdict rests on it."""
+    return {} if score is None or "released" not in score else {"told": _digest(dict(score))}
 
 
 def changed(project: Project, verdict: RecordedVerdict) -> tuple[str, ...]:
@@ -331,7 +329,7 @@ def _plain(one: Evaluation) -> list[Any]:
         one.seed,
         one.split,
         one.metric,
-        one.value,
+        one.sealed or one.value,
         one.n,
         one.checkpoint,
         one.code,

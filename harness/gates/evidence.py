@@ -119,19 +119,23 @@ class GateEvidence:
     control_changes: tuple[Finding, ...] = ()
     """Control files that changed during this experiment, since a person accepted them."""
     score: Mapping[str, Any] | None = None
-    """{metric, split, mean, spread, n_seeds, values, interval, not_isolated}."""
-    parent_score: Mapping[str, Any] | None = None
-    """At the held-out gate: the parent's score there."""
+    """{metric, split, mean, spread, n_seeds, values, interval, not_isolated}, and of a sealed split
+    `released`: what `evaluation.released.released_score` tells."""
     compared: Sequence[Any] | None = None
     """As `evaluation.tries.comparison_inputs`."""
     comparison: Mapping[str, Any] | None = None
-    """`evaluation.comparison.compared`; None where only freshness is asked."""
+    """`evaluation.released.released_comparison`; None where only freshness is asked."""
     in_train: Mapping[str, float] | None = None
     """Rows of the split in the training rows, as the approval found them."""
     validation: ValidationReference | None = None
     """Only for the held-out gate."""
     hashes: Mapping[str, str] = field(default_factory=dict)
     """Name -> hash of everything above: a change makes the verdict stale."""
+
+    @property
+    def released(self) -> Mapping[str, Any] | None:
+        """What was told of a score on labels that nobody may read; None where they are readable."""
+        return None if self.score is None else self.score.get("released")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from harness.domain.statuses import (
 from harness.evaluation.experiment import awaiting
 from harness.evaluation.noise_floor import compare, compare_to_baseline
 from harness.evaluation.outcome import TRIVIAL, explain
+from harness.evaluation.release import has_room
 from harness.evaluation.scores import counted_runs
 from harness.gates.alarms import open_by_run, undiagnosed_runs
 from harness.gates.collect import changed
@@ -36,7 +37,7 @@ from harness.loop.state import (
     SessionState,
     VerdictState,
 )
-from harness.plans.approved import objective_of
+from harness.plans.approved import objective_of, secret
 from harness.plans.parse import Plan, plan_from
 
 
@@ -50,6 +51,8 @@ class ScoredExperiment:
     values: tuple[float, ...] = ()
     """One for each seed."""
     baseline: float | None = None
+    told: bool = False
+    """On hidden labels: its answer, against the best told so far, stands for the values."""
     experiment: str = ""
     against: str | None = None
     """What the verdict compared it with: an experiment, or the trivial predictor; None without a
@@ -63,7 +66,7 @@ class ScoredExperiment:
 
         A score below the lowest tier can be progress; one reached by breaking the contract cannot.
         """
-        if not self.values or self.verdict not in (Verdict.PASS, Verdict.FAIL):
+        if not (self.values or self.told) or self.verdict not in (Verdict.PASS, Verdict.FAIL):
             return False
         blocking = {
             code
@@ -102,7 +105,7 @@ def load_state(
         states[-1] = replace(states[-1], ideas=tuple(ideas))
     return LoopState(
         limits=_limits(plan),
-        spent=_spent(project, approved, plan),
+        spent=_spent(project, approved, plan, experiments[-1] if experiments else None),
         experiments=tuple(states),
         sessions=_sessions(project, approved),
         unchanged=unchanged,
@@ -122,12 +125,28 @@ def _limits(plan: Plan) -> LoopLimits:
     )
 
 
-def _spent(project: Project, approved: ApprovedPlan, plan: Plan) -> LoopSpending:
+def _spent(
+    project: Project, approved: ApprovedPlan, plan: Plan, newest: Experiment | None
+) -> LoopSpending:
     used = project.ledger.queries(approved.name, Split.HELD_OUT)
     return LoopSpending(
         minutes=project.ledger.training_seconds(approved.name) / 60,
         usd=spent_usd(project.ledger, project.layout, approved.name),
         held_out_left=max(0, plan.oracle.queries - used),
+        untellable=_untellable(project, approved, newest),
+    )
+
+
+def _untellable(
+    project: Project, approved: ApprovedPlan, newest: Experiment | None
+) -> frozenset[Split]:
+    """The splits that the newest experiment cannot be looked at any more, for the plan's bits."""
+    if newest is None or newest.status in CLOSED_EXPERIMENTS:
+        return frozenset()
+    return frozenset(
+        split
+        for split in Split
+        if secret(approved, split.value) and not has_room(project, newest.id, approved, split)
     )
 
 
@@ -252,6 +271,7 @@ def _scored(verdicts: Sequence[RecordedVerdict]) -> ScoredExperiment:
         findings=findings,
         values=tuple(score["values"]),
         baseline=score["baseline"],
+        told="released" in score,
         experiment=newest.experiment,
         against=comparison.get("against"),
         better=comparison.get("better"),
@@ -289,6 +309,8 @@ def improvements(experiments: Sequence[ScoredExperiment], objective: Objective) 
 def _better(
     experiment: ScoredExperiment, best: ScoredExperiment | None, objective: Objective
 ) -> bool:
+    if experiment.told:
+        return experiment.better is True
     # The verdict's own comparison counts where it used the same reference: two answers to one
     # question would contradict each other.
     reference = TRIVIAL if best is None else best.experiment

@@ -81,12 +81,22 @@ def _continue(state: LoopState, index: int, experiment: ExperimentState) -> Step
     if session := _diagnose(state, index, experiment) or _scout(state, index, experiment):
         return session
     if experiment.awaiting and not _bypassed(experiment):
-        return Evaluate(experiment=experiment.id, split=Split.VALIDATION)
+        return _look(state, experiment, Split.VALIDATION)
     return (
         _judge_result(state, index, experiment)
         or _check_gate(experiment, GateName.VALIDATION)
         or _answer(state, index, experiment)
     )
+
+
+def _look(state: LoopState, experiment: ExperimentState, split: Split) -> Step:
+    if split in state.spent.untellable:
+        return StopLoop(
+            reason=StopReason.BUDGET,
+            detail=f"{experiment.id} is due on {spoken(split)}, but what may be told of its labels"
+            " is spent (oracle.bits).",
+        )
+    return Evaluate(experiment=experiment.id, split=split)
 
 
 def _cut_short(state: LoopState, experiment: ExperimentState) -> bool:
@@ -291,7 +301,7 @@ def _held_out(state: LoopState, experiment: ExperimentState) -> Step:
                     " (oracle.queries)."
                 ),
             )
-        return Evaluate(experiment=experiment.id, split=Split.HELD_OUT)
+        return _look(state, experiment, Split.HELD_OUT)
     step = _check_gate(experiment, GateName.HELD_OUT)
     if step is not None:
         return step

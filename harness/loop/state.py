@@ -13,6 +13,7 @@ from harness.domain.statuses import (
     GateMode,
     GateName,
     RunStatus,
+    Split,
     Tier,
     Verdict,
 )
@@ -133,6 +134,8 @@ class LoopSpending:
     """By all sessions."""
     held_out_left: int = 1
     """Held-out evaluations that the plan still allows."""
+    untellable: frozenset[Split] = frozenset()
+    """Splits with secret labels of which the plan's bits allow no further answer."""
 
 
 @dataclass(frozen=True, kw_only=True)

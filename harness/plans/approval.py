@@ -8,6 +8,7 @@ from typing import Any
 from harness.artifacts.content import hash_file
 from harness.artifacts.locate import Layout
 from harness.artifacts.objects import copy_file, store_bytes
+from harness.artifacts.vault_key import vault_key
 from harness.domain.findings import Finding
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
 from harness.files import sha256_bytes
@@ -125,9 +126,10 @@ def approve_plan(
     splits = _freeze_splits(project, plan, review)
     scorer = freeze_scorer(root, plan, layout.objects)
     sha256 = store_bytes(draft.data, layout.objects)
+    key = vault_key(layout.vault)
     for name, relative in secret_paths(plan).items():
         moved = review.in_vault.get(name) or move_to_vault(
-            root, relative, secret_folder(layout, name), project.clock
+            root, relative, secret_folder(layout, name), project.clock, key=key
         )
         splits[name] |= described(review.splits[name], plan.data, moved.sha256)
         splits[name]["vault"] = moved.path.relative_to(layout.state).as_posix()

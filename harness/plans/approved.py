@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.artifacts.content import hash_file
+from harness.artifacts.vault_key import VaultKey, existing_key
 from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Objective
 from harness.domain.statuses import Direction, Tier
@@ -95,8 +96,14 @@ def data_told(approved: ApprovedPlan) -> str:
     return words
 
 
+def secret(approved: ApprovedPlan, split: str) -> bool:
+    """Whether the split lies in the vault alone: held-out, and a hidden validation."""
+    entry = approved.splits.get(split, {})
+    return "vault" in entry and "path" not in entry
+
+
 def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
-    """Split name -> hash of its file, as frozen."""
+    """Split name -> hash of its file, as frozen; keyed where the split is secret."""
     return {name: split["sha256"] for name, split in approved.splits.items()}
 
 
@@ -145,9 +152,9 @@ def frozen_changes(project: Project, approved: ApprovedPlan) -> list[Finding]:
             )
         if "vault" in split:
             path = state / split["vault"]
-            findings += _compare(
-                "split_changed", path, str(path), split["sha256"], f"The vault's {name} split"
-            )
+            key = existing_key(project.layout.vault) if secret(approved, name) else None
+            what = f"The vault's {name} split"
+            findings += _compare("split_changed", path, str(path), split["sha256"], what, key=key)
     return findings
 
 
@@ -163,9 +170,11 @@ def _scorer(project: Project, approved: ApprovedPlan) -> list[Finding]:
     return findings
 
 
-def _compare(code: str, path: Path, name: str, expected: str, what: str) -> list[Finding]:
+def _compare(
+    code: str, path: Path, name: str, expected: str, what: str, *, key: VaultKey | None = None
+) -> list[Finding]:
     try:
-        actual = hash_file(path)
+        actual = hash_file(path) if key is None else key.of_file(path)
     except UsageError:  # missing, unreadable or no file
         actual = MISSING
     if actual == expected:

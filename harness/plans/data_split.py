@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from harness.artifacts.content import read_bytes
 from harness.artifacts.locate import Layout
+from harness.artifacts.vault_key import vault_key
 from harness.clock import Clock
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write, lock, sha256_bytes
@@ -164,9 +165,10 @@ def _split(layout: Layout, relative: str, options: SplitOptions, clock: Clock) -
     if options.open_validation:
         written[str(data.validation)] = files["validation"]
     _require_free(root, {**written, data.held_out.path: None, hidden: None})
-    put_in_vault(files["held_out"], data.held_out.path, layout.held_out, clock)
+    key = vault_key(layout.vault)
+    put_in_vault(files["held_out"], data.held_out.path, layout.held_out, clock, key=key)
     if not options.open_validation:
-        put_in_vault(files["validation"], hidden, layout.validation, clock)
+        put_in_vault(files["validation"], hidden, layout.validation, clock, key=key)
     for path, part in written.items():
         atomic_write(root / path, part)
     done: dict[str, Any] = {
@@ -176,7 +178,7 @@ def _split(layout: Layout, relative: str, options: SplitOptions, clock: Clock) -
         "how": how,
         "options": asdict(options),
     }
-    moved = move_to_vault(root, relative, layout.originals, clock, split=done)
+    moved = move_to_vault(root, relative, layout.originals, clock, key=key, split=done)
     return DataSplit(**done, original=moved.path)
 
 

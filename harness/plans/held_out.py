@@ -11,7 +11,8 @@ import orjson
 
 from harness.artifacts.content import hash_file
 from harness.artifacts.git import in_repository, tracks
-from harness.artifacts.objects import ObjectDamagedError, check_object, copy_file
+from harness.artifacts.objects import ObjectDamagedError, copy_file
+from harness.artifacts.vault_key import VaultKey
 from harness.clock import Clock, iso
 from harness.errors import HarnessError, PlanError, RefusedError
 from harness.files import (
@@ -30,6 +31,7 @@ HIDDEN_VALIDATION = "hidden validation"
 class InVault:
     path: Path
     sha256: str
+    """Under the vault's key: facts name it, and who guesses the labels must not find them by it."""
 
 
 def unmovable(root: Path, relative: str, what: str = HELD_OUT) -> list[RefusedError]:
@@ -101,26 +103,35 @@ def equal_copies(root: Path, path: Path) -> list[str]:
     return copies
 
 
-def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock, **more: Any) -> InVault:
-    """Move a file that is not `unmovable`; its note in the vault says `more`."""
+def move_to_vault(
+    root: Path, relative: str, vault: Path, clock: Clock, *, key: VaultKey, **more: Any
+) -> InVault:
+    """Move a file that is not `unmovable`; it is known by its keyed hash from then on, and its note
+    in the vault says `more`."""
     # Copy, sync, verify, note, unlink; the approval is recorded after it. Killed anywhere, the next
     # approval goes on: the file is still in the project, or the note says which one in the vault it
     # is.
     source = root / relative
-    sha256 = hash_file(source)
+    plain = hash_file(source)
+    sha256 = key.of(plain)
     private_folder(vault)
-    target = copy_file(source, vault, sha256, suffix=source.suffix)
-    check_object(target, sha256)
+    target = vault / f"{sha256}{source.suffix}"
+    if not target.is_file():
+        copy_file(source, vault, plain, suffix=source.suffix).replace(target)
+        sync_directory(vault)
+    key.check(target, sha256)
     _write_note(vault, relative, target, sha256, clock, more)
     source.unlink()
     sync_directory(source.parent)
     return InVault(target, sha256)
 
 
-def put_in_vault(data: bytes, relative: str, vault: Path, clock: Clock) -> InVault:
+def put_in_vault(
+    data: bytes, relative: str, vault: Path, clock: Clock, *, key: VaultKey
+) -> InVault:
     """A file that was never in the project; the vault finds it as if it came from `relative`."""
     private_folder(vault)
-    sha256 = sha256_bytes(data)
+    sha256 = key.of(sha256_bytes(data))
     target = vault / f"{sha256}{PurePosixPath(relative).suffix}"
     atomic_write(target, data, mode=0o444)
     _write_note(vault, relative, target, sha256, clock, {})
@@ -142,10 +153,11 @@ def notes_of(vault: Path, relative: str | None = None) -> list[dict[str, Any]]:
 
 
 def find_in_vault(
-    relative: str, vault: Path, *, approved: list[str], what: str = HELD_OUT
+    relative: str, vault: Path, *, key: VaultKey | None, approved: list[str], what: str = HELD_OUT
 ) -> InVault:
     """The vault's file that came from `relative`; `approved` are the hashes of approvals, oldest
-    first. Raises PlanError when there is none, ObjectDamagedError when it was changed."""
+    first. Raises PlanError when there is none, ObjectDamagedError when it was changed, or nobody
+    can say, without the vault's key."""
     readable, damaged_notes = _notes(vault)
     notes = [note for note in readable if note["path"] == relative]
     # A file that no approval names comes first: its approval was killed after the move.
@@ -174,7 +186,12 @@ def find_in_vault(
         )
     note = (pending or known)[-1]
     path = vault / note["file"]
-    check_object(path, note["sha256"])
+    if key is None:
+        raise ObjectDamagedError(
+            f"The vault holds {path.name} and has no key: nobody can say whether it was changed.",
+            hint="Restore the state directory from a backup.",
+        )
+    key.check(path, note["sha256"])
     return InVault(path, note["sha256"])
 
 

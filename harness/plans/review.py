@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from harness.artifacts.content import MAX_TEXT_BYTES, decode, read_bytes
 from harness.artifacts.locate import Layout
+from harness.artifacts.vault_key import existing_key
 from harness.domain.findings import Finding
 from harness.domain.metrics import METRICS
 from harness.domain.records import LEAST_SEEDS
@@ -153,7 +154,11 @@ def _secret(
         at = place
     else:
         vault = secret_folder(layout, split)
-        found = review.collect(lambda: find_in_vault(relative, vault, approved=approved, what=what))
+        found = review.collect(
+            lambda: find_in_vault(
+                relative, vault, key=existing_key(layout.vault), approved=approved, what=what
+            )
+        )
         if found is None:
             return
         review.in_vault[split], at = found, found.path

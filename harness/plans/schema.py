@@ -149,6 +149,10 @@ class Oracle(PlanPart):
     tiers: Tiers
     seeds: Count
     queries: Count
+    bits: Positive = 20
+    """What all answers about held-out and a hidden validation may tell of their labels together."""
+    step: Positive | None = None
+    """The grid of what is told of them, in the metric's unit; by default about a standard error."""
 
 
 class Training(PlanPart):

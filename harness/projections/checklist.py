@@ -12,7 +12,7 @@ from harness.domain.ids import experiment_id
 from harness.domain.plain_text import cell
 from harness.domain.statuses import ExperimentStatus, Split, spoken
 from harness.projections.scores import change_text, metric_of, shown_score
-from harness.projections.text import BANNER, number, page, row, table
+from harness.projections.text import BANNER, page, row, table
 
 COLUMNS = (
     "experiment",
@@ -55,8 +55,7 @@ def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None)
     summary, parent = experiment["summary"], experiment["parent_summary"]
     shown = [score for split in Split if (score := shown_score(summary, split)) is not None]
     scores = "; ".join(
-        f"{number(score.mean)} ({spoken(score.split)},"
-        f" {_seeds(score.n_seeds, experiment['launches'])})"
+        f"{score.figure} ({spoken(score.split)}, {_seeds(score.n_seeds, experiment['launches'])})"
         for score in shown
     )
     verdict = summary["verdict"]

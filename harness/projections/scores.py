@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.domain.grade import Grade
 from harness.domain.statuses import Direction, Split
-from harness.evaluation.outcome import TRIVIAL, Worth, worth
+from harness.evaluation.outcome import HIDDEN_LABELS, TRIVIAL, Worth, told_words, worth
 from harness.projections.text import number
 
 Summary = Mapping[str, Any]
@@ -20,13 +20,27 @@ class Shown:
     """A score with its grade in words."""
 
     split: Split
-    mean: float
+    mean: float | None
+    """None where no number was told."""
+    figure: str
+    """What a page shows for it."""
     n_seeds: int
     evidence: str
 
 
 def shown_score(summary: Summary, split: Split) -> Shown | None:
-    """The newest verdict's score on `split`, else the mean of the evaluations so far, else None."""
+    """The newest verdict's score on `split`, else the mean of the evaluations so far, else None. Of
+    a sealed split it is what was told."""
+    released = summary["released"].get(split.value)
+    if released is not None:
+        told = {name: released[name] for name in ("answer", "mean", "bound", "best", "step")}
+        return Shown(
+            split=split,
+            mean=released["mean"],
+            figure=told_words(**told),
+            n_seeds=released["n_seeds"],
+            evidence=Grade.read(released["not_isolated"]).words,
+        )
     judged = summary["scores"].get(split.value)
     evaluated = summary["evaluated"].get(split.value, {})
     scored = [one for one in evaluated.values() if one["value"] is not None]
@@ -34,13 +48,20 @@ def shown_score(summary: Summary, split: Split) -> Shown | None:
         return Shown(
             split=split,
             mean=judged["mean"],
+            figure=number(judged["mean"]),
             n_seeds=judged["n_seeds"] or len(scored),
             evidence=Grade.read(judged["not_isolated"]).words,
         )
     if not scored:
         return None
     mean = fmean(one["value"] for one in scored)
-    return Shown(split=split, mean=mean, n_seeds=len(scored), evidence=_evidence(evaluated))
+    return Shown(
+        split=split,
+        mean=mean,
+        figure=number(mean),
+        n_seeds=len(scored),
+        evidence=_evidence(evaluated),
+    )
 
 
 def direction_of(plan: Mapping[str, Any] | None) -> Direction | None:
@@ -61,14 +82,16 @@ def change_text(summary: Summary, parent: Summary | None) -> str | None:
     None when there is nothing to compare with.
     """
     recorded = summary.get("comparison")
+    if recorded is not None and recorded["labels"] == HIDDEN_LABELS:
+        return f"{_worth(recorded)}, on hidden labels"
     if recorded is not None and recorded["difference"] is not None:
-        return f"{_signed(recorded['difference'])} ({_worth(recorded)})"
+        return f"{_signed(recorded['difference'])} ({_worth(recorded)}, on readable labels)"
     own = shown_score(summary, Split.VALIDATION)
     before = shown_score(parent, Split.VALIDATION) if parent is not None else None
     reference = (
         before.mean if before is not None else summary["baseline"].get(Split.VALIDATION.value)
     )
-    if own is None or reference is None:
+    if own is None or own.mean is None or reference is None:
         return None
     return (
         f"{_signed(own.mean - reference)} ({'' if before is not None else 'to trivial, '}not"

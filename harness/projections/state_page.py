@@ -10,7 +10,7 @@ from harness.domain.words import some
 from harness.ledger import Ledger
 from harness.ledger.facts import ApprovedPlan, LoopEnded, RecordedVerdict
 from harness.projections.scores import Shown, direction_of, metric_of, shown_score
-from harness.projections.text import BANNER, number, page, row, table
+from harness.projections.text import BANNER, page, row, table
 
 UNFINISHED_SHOWN = 50
 _UNFINISHED = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
@@ -95,9 +95,9 @@ def _best_text(ledger: Ledger, metric: str, experiment: Experiment, score: Shown
     of = "none kept; best discarded: " if discarded else ""
     status = "" if discarded else f" ({experiment.status})"
     held_out = shown_score(ledger.summary(experiment.id), Split.HELD_OUT)
-    beyond = f"; held-out {number(held_out.mean)}, {held_out.evidence}" if held_out else ""
+    beyond = f"; held-out {held_out.figure}, {held_out.evidence}" if held_out else ""
     return (
-        f"{of}{experiment.id}{status}: {metric} {number(score.mean)} on validation, "
+        f"{of}{experiment.id}{status}: {metric} {score.figure} on validation, "
         f"seeds: {score.n_seeds}, {score.evidence}{beyond} - {inline(experiment.hypothesis, 200)}"
     )
 
@@ -109,10 +109,11 @@ def _best(
     for status in statuses:
         identifier = ledger.best_experiment(plan, Split.VALIDATION, direction, status)
         score = shown_score(ledger.summary(identifier), Split.VALIDATION) if identifier else None
-        if identifier is None or score is None:
+        if identifier is None or score is None or score.mean is None:
             continue
-        ahead = best is None or (score.mean > best[1].mean) == (direction is Direction.MAXIMIZE)
-        if best is None or (ahead and score.mean != best[1].mean):
+        most = None if best is None else best[1].mean
+        ahead = most is None or (score.mean > most) == (direction is Direction.MAXIMIZE)
+        if most is None or (ahead and score.mean != most):
             best = ledger.experiment(identifier), score
     return best
 
@@ -164,6 +165,8 @@ def _summary(ledger: Ledger, overview: Overview) -> list[str]:
         lines.append(
             f"- held-out evaluations: {ledger.queries(plan.name, Split.HELD_OUT)} of {allowed}"
         )
+        bits = (plan.content.get("oracle") or {}).get("bits", "?")
+        lines.append(f"- told of secret labels: {ledger.bits_told(plan.name):.1f} of {bits} bits")
     return lines
 
 

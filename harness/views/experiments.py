@@ -7,11 +7,12 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.comparison import compare_experiments
 from harness.evaluation.outcome import explain
-from harness.evaluation.scores import Score, counted_evaluations, summarise
+from harness.evaluation.released import bits_limit, bits_told, released_score
 from harness.gates.check import standing
 from harness.ledger.facts import RecordedVerdict
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
+from harness.plans.approved import plan_of, secret
 
 
 def details(project: Project, experiment: Experiment) -> dict[str, Any]:
@@ -20,7 +21,8 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
     `standing` is the newest verdict as of now: STALE if its evidence changed. `checked` is
     "elsewhere" when the checkpoints of a decided experiment are not on this machine, as in a clone:
     the verdict is then the ledger's and is not re-checked. `removed` is the time at which
-    `harness gc` removed a checkpoint, or None.
+    `harness gc` removed a checkpoint, or None. `told` are the bits that its looks told of secret
+    labels, and those of its plan.
     """
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)
@@ -28,6 +30,7 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
     return {
         "standing": _standing(project, verdicts[-1], elsewhere=elsewhere) if verdicts else None,
         "checked": ("elsewhere" if elsewhere else "here") if verdicts else None,
+        "told": _told(project, experiment),
         "folder": str(project.layout.experiment(experiment.id)),
         "runs": _runs(ledger, experiment.id),
         "alarms": _alarms(ledger, experiment.id),
@@ -63,6 +66,20 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             }
             for decision in ledger.decisions(experiment.id)
         ],
+    }
+
+
+def _told(project: Project, experiment: Experiment) -> dict[str, float] | None:
+    """What its looks told about secret labels, in bits; None for one without a plan."""
+    if not experiment.plan:
+        return None
+    approved = plan_of(project, experiment)
+    return {
+        "experiment_bits": round(
+            sum(one.bits for one in project.ledger.releases(experiment.id)), 1
+        ),
+        "plan_bits": round(bits_told(project, approved), 1),
+        "bits": bits_limit(approved),
     }
 
 
@@ -126,7 +143,7 @@ def _evaluations(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
             "seed": evaluation.seed,
             "split": evaluation.split,
             "metric": evaluation.metric,
-            "value": evaluation.value,
+            "value": "sealed" if evaluation.sealed is not None else evaluation.value,
             "interval": None if evaluation.interval is None else list(evaluation.interval),
             "n": evaluation.n,
             "query": evaluation.query,
@@ -163,8 +180,16 @@ def comparison(project: Project, candidate: str, reference: str) -> dict[str, An
 
     Keys: `candidate` and `reference` {experiment, score, spread, n_seeds, evidence}, and those of
     `evaluation.judgement`. Scores are those of the plan in force. Raises NotFoundError for an
-    unknown id, RefusedError when one has no score.
+    unknown id, RefusedError when one has no score (no_score), or when validation is hidden
+    (labels_hidden): each pair that is compared would tell more of its labels.
     """
+    if secret(project.plan(), Split.VALIDATION.value):
+        raise RefusedError(
+            f"{candidate} and {reference} are compared on hidden labels: only gates say what is"
+            " better.",
+            hint=f"`harness gate check {candidate}` compares it with its parent.",
+            code="labels_hidden",
+        )
     scores = {name: _score(project, name) for name in (candidate, reference)}
     result = compare_experiments(project, project.plan(), candidate, reference)
     assert result is not None  # both have a score
@@ -177,9 +202,9 @@ def comparison(project: Project, candidate: str, reference: str) -> dict[str, An
     }
 
 
-def _score(project: Project, identifier: str) -> Score:
+def _score(project: Project, identifier: str) -> dict[str, Any]:
     experiment = project.ledger.experiment(identifier)
-    score = summarise(counted_evaluations(project, experiment.id, project.plan(), Split.VALIDATION))
+    score = released_score(project, experiment.id, project.plan(), Split.VALIDATION)
     if score is None:
         raise RefusedError(
             f"{experiment.id} has no recomputed validation score under the plan in force.",
@@ -189,11 +214,11 @@ def _score(project: Project, identifier: str) -> Score:
     return score
 
 
-def _plain(identifier: str, score: Score) -> dict[str, Any]:
+def _plain(identifier: str, score: dict[str, Any]) -> dict[str, Any]:
     return {
         "experiment": identifier,
-        "score": score.mean,
-        "spread": score.spread,
-        "n_seeds": score.n_seeds,
-        "evidence": score.grade.words,
+        "score": score["mean"],
+        "spread": score["spread"],
+        "n_seeds": score["n_seeds"],
+        "evidence": score["evidence"],
     }

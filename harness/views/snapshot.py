@@ -8,7 +8,7 @@ from harness.decisions.experiments import undecided_experiment
 from harness.domain.findings import Finding
 from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict, spoken
-from harness.evaluation.scores import counted_evaluations, summarise
+from harness.evaluation.released import bits_limit, bits_told, released_score
 from harness.files import sha256_file
 from harness.gates.alarms import open_by_run
 from harness.gates.collect import changed as changed_evidence
@@ -83,6 +83,8 @@ def _plan(project: Project, plan: ApprovedPlan) -> dict[str, Any]:
         "changed": changed,
         "workflow": plan.content["workflow"],
         "gates": plan.content["gates"]["mode"],
+        "bits_told": round(bits_told(project, plan), 1),
+        "bits": bits_limit(plan),
     }
 
 
@@ -142,28 +144,27 @@ def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -
 def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:
     """The score of the counted runs on the first of `splits` that has one, and `launches`.
 
-    Keys: metric, score, spread, n_seeds, split, interval, evidence; all None without a score.
+    Keys: metric, score, spread, n_seeds, split, interval, released, evidence; all None without a
+    score. Of a sealed split `released` says what was told, and `score` is None or on its grid.
     `launches` counts every registered run.
     """
     launches = len(project.ledger.runs(experiment.id))
     for split in splits if experiment.plan else ():
-        evaluations = counted_evaluations(
-            project, experiment.id, plan_of(project, experiment), split
-        )
-        score = summarise(evaluations)
+        score = released_score(project, experiment.id, plan_of(project, experiment), split)
         if score is not None:
             return {
-                "metric": evaluations[0].metric,
-                "score": score.mean,
-                "spread": score.spread,
-                "n_seeds": score.n_seeds,
+                "metric": score["metric"],
+                "score": score["mean"],
+                "spread": score["spread"],
+                "n_seeds": score["n_seeds"],
                 "launches": launches,
                 "split": split,
-                "interval": score.interval,
-                "evidence": score.grade.words,
+                "interval": score["interval"],
+                "released": score.get("released"),
+                "evidence": score["evidence"],
             }
     unknown = dict.fromkeys(
-        ("metric", "score", "spread", "n_seeds", "split", "interval", "evidence")
+        ("metric", "score", "spread", "n_seeds", "split", "interval", "released", "evidence")
     )
     return {**unknown, "launches": launches}
 

@@ -44,13 +44,15 @@ def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any
 
 def score_text(row: dict[str, Any]) -> str:
     """E.g. "0.931 ±0.004 [0.915, 0.946] validation, 3 seeds, recomputed"; "-" without a score."""
-    if row["score"] is None:
+    if row["score"] is None and row["released"] is None:
         return "-"
     spread = "" if row["spread"] is None else f" ±{row['spread']:.3f}"
     interval = "" if row["interval"] is None else " [{:.3f}, {:.3f}]".format(*row["interval"])
     seeds = "1 seed" if row["n_seeds"] == 1 else f"{row['n_seeds']} seeds"
     if row["launches"] > row["n_seeds"]:
         seeds += f" of {row['launches']} launches"
+    if row["released"] is not None:
+        return f"{row['released']['words']}, {spoken(row['split'])}, {seeds}, {row['evidence']}"
     return (
         f"{row['score']:.4g}{spread}{interval} {spoken(row['split'])}, {seeds}, {row['evidence']}"
     )

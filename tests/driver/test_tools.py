@@ -42,7 +42,8 @@ def test_a_role_gets_the_tools_of_its_contract(project: Project, role: str) -> N
 
 def test_every_tool_belongs_to_a_role_and_none_is_a_human_verb() -> None:
     assert set(TOOLS) == {tool for role in ROLES for tool in role.mcp_tools}
-    words = {word for verb in HUMAN_VERBS for word in verb} - {"gate", "plan", "ledger"}
+    # The last word makes a verb a person's: agents show and open experiments.
+    words = {verb[-1] for verb in HUMAN_VERBS}
     assert not [tool for tool in TOOLS if words & set(tool.split("_"))]
 
 

@@ -110,7 +110,8 @@ def test_counts_and_examples_name_rows_as_the_source_does(workplace, unsandboxed
     ],
 )
 def test_on_held_out_a_finding_carries_nothing_that_predict_chose(workplace, unsandboxed, body):
-    outcome = workplace.evaluate(f"{PREDICT}{body}\n", unsandboxed, split=Split.HELD_OUT)
+    program = f"{PREDICT}{body}\n"
+    outcome = workplace.evaluate(program, unsandboxed, split=Split.HELD_OUT, sealed=True)
     assert outcome.findings
     for finding in outcome.findings:
         assert "Details are withheld" in finding.message

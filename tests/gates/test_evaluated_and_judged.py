@@ -750,7 +750,7 @@ def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(
         world.project.ledger.summary("exp-0003"), None
     )  # CHECKLIST.md says what the gate said
     assert shown is not None
-    assert shown.endswith(f"({worth(second)}; try 2)")
+    assert shown.endswith(f"({worth(second)}; try 2, on readable labels)")
 
 
 def test_code_that_was_scored_and_left_behind_inside_one_experiment_is_a_try(world: World) -> None:

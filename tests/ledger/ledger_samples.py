@@ -26,6 +26,7 @@ from harness.ledger.facts import (
     PlanApproved,
     RunEnded,
     RunStarted,
+    ScoreReleased,
     SessionEnded,
     SessionStarted,
     ShadowObserved,
@@ -162,6 +163,34 @@ def evaluated(experiment: str, run: str, value: float | None, **fields: Any) -> 
         **fields,
     }
     return EvaluationRecorded(experiment=experiment, run=run, value=value, **values)
+
+
+def released(experiment: str, **fields: Any) -> ScoreReleased:
+    """What a look at held-out was answered."""
+    values: dict[str, Any] = {
+        "split": "held_out",
+        "plan_version": 1,
+        "metric": "accuracy",
+        "answer": "scored",
+        "mean": 0.86,
+        "bound": None,
+        "best": None,
+        "step": 0.02,
+        "cell": 43,
+        "grid": "9" * 32,
+        "tier": "must",
+        "better": None,
+        "comparison": None,
+        "codes": [],
+        "n_seeds": 3,
+        "rows": 100,
+        "not_isolated": [],
+        "inputs": "8" * 32,
+        "bits": 2.5,
+        "spent": 2.5,
+        **fields,
+    }
+    return ScoreReleased(experiment=experiment, **values)
 
 
 def judged(

@@ -10,6 +10,7 @@ from ledger_samples import (
     judge_recorded,
     program,
     register,
+    released,
     started,
 )
 
@@ -48,6 +49,7 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
         assert ledger.recorded_judge(ledger.writer) is None
         ledger.append(judge_recorded("a"))
         ledger.append(judge_recorded("b"))
+        ledger.append(released("exp-0001"))
         newest = ledger.recorded_judge(ledger.writer)
         assert newest is not None
         assert (newest.sha256, ledger.recorded_judge("another")) == ("b" * 64, None)

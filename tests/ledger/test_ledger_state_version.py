@@ -17,6 +17,7 @@ from ledger_samples import (
     open_ledger,
     program,
     register,
+    released,
 )
 
 from harness.domain.findings import Finding
@@ -33,7 +34,7 @@ from harness.ledger.verify import verify
 
 FACTS = Path(__file__).with_name("state_facts.jsonl")
 """Facts as a ledger of STATE_OF's version stored them: the life of `compared_ledger`."""
-STATE_OF = {11: "79c4c0c0620281f1efa52a1ead31791a722e5c14f15049e362ddb46e2c37e1d3"}
+STATE_OF = {12: "91b05535988b9b6858f7b5450cdf57f85678bd04d1f918e2e196cfa70ea85723"}
 """Version -> hash of what FACTS add up to."""
 NEXT = STATE_VERSION + 1
 
@@ -230,6 +231,7 @@ def compared_ledger(folder):
     ledger.append(judge_recorded("0"))
     ledger.append(SessionBegan(session="5b0c", process=IDENTITY))
     ledger.append(benchmark_approved())
+    ledger.append(released("exp-0003"))
     return ledger
 
 

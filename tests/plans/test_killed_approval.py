@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.artifacts.vault_key import vault_key
 from harness.files import sha256_file
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
@@ -14,8 +15,9 @@ from harness.plans.approval import approve_plan
 from harness.plans.approved import frozen_changes
 from tests.blobs import PLAN, hide_validation
 
-STEPS = 16
-"""Validation, plan, held-out and its note are renamed into place, the source is unlinked, three
+STEPS = 18
+"""Validation, plan, held-out (twice: its keyed name too) and its note are renamed into place, the draft
+of the vault's key and the source are unlinked, three
 facts (the approval, the accepted list, the judge) are stored, their anchors are renamed into place,
 and so are the list, beside the old one and over it, and what is remembered of the judge's files; a
 split that the harness makes adds two files, a hidden validation its note and its unlink."""
@@ -95,7 +97,8 @@ def test_any_cut_is_fixed_by_approving_again(
     assert approved.version == 1
     assert not source.exists()
     assert sha256_file(project.layout.state / approved.splits["held_out"]["vault"]) == expected
-    assert split != "hidden" or approved.splits["validation"]["sha256"] == validation
+    key = vault_key(project.layout.vault)
+    assert split != "hidden" or approved.splits["validation"]["sha256"] == key.of(str(validation))
     assert split != "hidden" or not hidden.exists()
     assert frozen_changes(project, project.plan()) == []
 

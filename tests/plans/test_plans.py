@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from harness.artifacts.git import git_line
+from harness.artifacts.vault_key import vault_key
 from harness.errors import HarnessError, NotFoundError, PlanError, RefusedError
 from harness.files import sha256_file
 from harness.ledger.project import Project, open_project
@@ -46,6 +48,10 @@ def with_scorer(root: Path) -> None:
     (root / "plan.md").write_text(text)
 
 
+def keyed(project: Project, path: Path) -> str:
+    return vault_key(project.layout.vault).of(sha256_file(path))
+
+
 def test_approval_freezes_the_plan_and_moves_held_out(project: Project, root: Path) -> None:
     bytes_before = (root / "data/held_out.npz").read_bytes()
     approved = approve_plan(project, root / "plan.md", by="ada")
@@ -59,7 +65,9 @@ def test_approval_freezes_the_plan_and_moves_held_out(project: Project, root: Pa
     held_out = approved.splits["held_out"]
     moved = project.layout.state / held_out["vault"]
     assert moved.read_bytes() == bytes_before
-    assert moved.name == f"{sha256_file(moved)}.npz" == f"{held_out['sha256']}.npz"
+    # By a keyed hash: whoever guesses the labels does not find them by the plan's fact.
+    assert moved.name == f"{keyed(project, moved)}.npz" == f"{held_out['sha256']}.npz"
+    assert sha256_file(moved) not in json.dumps(approved.splits)
     assert (held_out["rows"], held_out["inputs"], held_out["label"], held_out["id"]) == (
         40,
         ["x"],
@@ -138,7 +146,7 @@ def test_a_killed_approval_is_finished_by_the_next(
     approved = approve_plan(project, root / "plan.md", by="ada")
     assert not (root / "data/held_out.npz").exists()
     assert (
-        sha256_file(project.layout.state / approved.splits["held_out"]["vault"])
+        keyed(project, project.layout.state / approved.splits["held_out"]["vault"])
         == approved.splits["held_out"]["sha256"]
     )
 

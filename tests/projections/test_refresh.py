@@ -260,12 +260,12 @@ def test_better_or_worse_is_the_word_of_the_verdicts_comparison(tmp_path, layout
         compared(ledger, 0.4, False, 0.01)
         refresh(ledger, layout)
         assert [row["change against parent"] for row in reversed(rows(layout))] == [
-            "-0.1000 (better than trivial)",
-            "+0.2000 (worse)",
-            "-0.3000 (within noise; try 2)",
-            f"-0.1000 (within noise; try 3; {first} no longer beyond it)",
-            "0 (noise unknown)",
-            "+0.4000 (worse than trivial)",
+            "-0.1000 (better than trivial, on readable labels)",
+            "+0.2000 (worse, on readable labels)",
+            "-0.3000 (within noise; try 2, on readable labels)",
+            f"-0.1000 (within noise; try 3; {first} no longer beyond it, on readable labels)",
+            "0 (noise unknown, on readable labels)",
+            "+0.4000 (worse than trivial, on readable labels)",
         ]
 
 

@@ -12,6 +12,7 @@ from harness.cheats.catalogue.prediction_files import PREDICTION_FILES
 from harness.cheats.catalogue.predictors import PREDICTORS
 from harness.cheats.catalogue.records import RECORDS
 from harness.cheats.catalogue.registered import REGISTERED
+from harness.cheats.catalogue.secret_labels import SECRET_LABELS
 from harness.cheats.catalogue.sessions import SESSIONS
 from harness.cheats.catalogue.texts import TEXTS
 from harness.cheats.catalogue.tool_calls import TOOL_CALLS
@@ -26,6 +27,7 @@ ATTACKS: tuple[Attack, ...] = (
     *DATA,
     *PREDICTORS,
     *PREDICTION_FILES,
+    *SECRET_LABELS,
     *RECORDS,
     *CONTROL_FILES,
     *TOOL_CALLS,

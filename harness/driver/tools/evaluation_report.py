@@ -3,18 +3,20 @@ from harness.domain.statuses import Split
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool
 from harness.errors import NotFoundError
-from harness.evaluation.scores import counted_evaluations, summarise
+from harness.evaluation.released import released_score
+from harness.evaluation.scores import recorded_evaluations
 from harness.plans.approved import objective_of
 
 
 @agent_tool(
     "The score that the harness recomputed on validation: mean, spread, one value for each"
-    " seed, interval, and the number to claim."
+    " seed, interval, and the number to claim. On hidden labels it is what was told: a number on a"
+    " grid, or that it is not better."
 )
 async def evaluation_report(context: ToolContext, arguments: ExperimentArguments) -> Answer:
     experiment, project = context.experiment(arguments.experiment), context.project
-    evaluations = counted_evaluations(project, experiment.id, project.plan(), Split.VALIDATION)
-    score = summarise(evaluations)
+    evaluations = recorded_evaluations(project, experiment.id, project.plan(), Split.VALIDATION)
+    score = released_score(project, experiment.id, project.plan(), Split.VALIDATION)
     if score is None:
         raise NotFoundError(
             f"{experiment.id} has no recomputed score on validation.",
@@ -23,8 +25,8 @@ async def evaluation_report(context: ToolContext, arguments: ExperimentArguments
         )
     return {
         "experiment": experiment.id,
-        **score.shown(),
-        "claim": claim_of(score.mean),
+        **score,
+        "claim": None if score["mean"] is None else claim_of(score["mean"]),
         "tiers": {str(tier): value for tier, value in objective_of(project.plan()).tiers.items()},
         "findings": [
             finding.plain() for evaluation in evaluations for finding in evaluation.findings

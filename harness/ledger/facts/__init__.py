@@ -18,6 +18,7 @@ from harness.ledger.facts import (
     model,
     plan,
     program,
+    release,
     run,
     session,
 )
@@ -60,6 +61,7 @@ from harness.ledger.facts.program import (
     TrainingJudged,
     TrainingSpecified,
 )
+from harness.ledger.facts.release import Release, ScoreReleased
 from harness.ledger.facts.run import (
     AlarmRaised,
     RaisedAlarm,
@@ -115,10 +117,12 @@ __all__ = [
     "Program",
     "RaisedAlarm",
     "RecordedVerdict",
+    "Release",
     "RunEnded",
     "RunRegistered",
     "RunResumed",
     "RunStarted",
+    "ScoreReleased",
     "Serving",
     "Session",
     "SessionBegan",
@@ -141,6 +145,7 @@ _FAMILIES = (
     run,
     checkpoint,
     evaluation,
+    release,
     decision,
     session,
     control,

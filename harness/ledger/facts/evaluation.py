@@ -86,6 +86,14 @@ class EvaluationRecorded(Fact):
     caller: str | None = None  # where the command came from: domain.grade.Caller as text
     # That one call of predict took, the longer of the two; None when none ended well
     predict_seconds: float | None = None
+    # Of the exact record in the vault, where the split's labels are nobody's: then value, interval,
+    # baseline and seconds are not here, and `predictions` is a keyed hash
+    sealed: str | None = None
+
+    @property
+    def scored(self) -> bool:
+        """Whether the harness could score; what the value is may be sealed."""
+        return self.value is not None or self.sealed is not None
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -103,7 +111,11 @@ class EvaluationRecorded(Fact):
         experiment = existing(state, fact, "experiments", body["experiment"])
         evaluated, baselines = (experiment["summary"][name] for name in ("evaluated", "baseline"))
         seeds = dict(evaluated.get(body["split"], {}))
-        seeds[str(body["seed"])] = {"value": finite(body["value"]), "not_isolated": lowered}
+        seeds[str(body["seed"])] = {
+            "value": finite(body["value"]),
+            "sealed": body.get("sealed") is not None,
+            "not_isolated": lowered,
+        }
         baseline = finite(body["baseline"])
         if baseline is not None:
             baselines = {**baselines, body["split"]: baseline}
@@ -249,7 +261,8 @@ def _compared(body: Body | None) -> Body | None:
         return None
     numbers = {name: finite(body[name]) for name in ("difference", "p_corrected")}
     named = {name: body[name] for name in names}
-    return named | numbers | {"no_longer": list(body.get("no_longer", ()))}
+    more = {"no_longer": list(body.get("no_longer", ())), "labels": body.get("labels")}
+    return named | numbers | more
 
 
 def _grade(row: Row) -> Grade:

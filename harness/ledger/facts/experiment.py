@@ -4,9 +4,10 @@ An experiment's `summary` collects what CHECKLIST.md shows:
 
     verdict    {id, gate, verdict, tier} of the last verdict
     scores     split -> {mean, n_seeds, not_isolated, metric} of the last verdict on it with a score
-    comparison {against, difference, better, p_corrected, comparisons, no_longer} of the last
-               verdict that compared
-    evaluated  split -> seed -> {value, not_isolated} of the last evaluation
+    comparison {against, difference, better, p_corrected, comparisons, no_longer, labels} of the
+               last verdict that compared
+    evaluated  split -> seed -> {value, sealed, not_isolated} of the last evaluation
+    released   split -> what was told last of a sealed split's score
     baseline   split -> the trivial predictor's score
     shortfall  first finding of the last verdict, else the oracle's first; before any verdict: of
                the last run
@@ -58,6 +59,7 @@ _SUMMARY: Body = {
     "scores": {},
     "comparison": None,
     "evaluated": {},
+    "released": {},
     "baseline": {},
     "shortfall": None,
     "decision": None,

@@ -1,0 +1,181 @@
+"""The code of the next answer about a sealed split: which words there are, and how long each is."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.domain.records import Experiment, Objective
+from harness.domain.statuses import Split, Tier
+from harness.evaluation.carry_over import CARRY_OVER
+from harness.evaluation.ladder import (
+    FAILED_BITS,
+    FARTHEST,
+    MOST_STEPS,
+    SCORED_BITS,
+    Answer,
+    Told,
+    around,
+    cell_of,
+    choice_bits,
+    ladder,
+    possible_tiers,
+    step_of,
+    tier_bits,
+    value_of,
+)
+from harness.evaluation.released import released_score
+from harness.evaluation.scoring import scorer_of
+from harness.files import canonical_json, sha256_bytes
+from harness.ledger.facts import ApprovedPlan
+from harness.ledger.project import Project
+from harness.plans.approved import objective_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """What decides the code of the next answer; all of it was told, or depends on no label."""
+
+    objective: Objective
+    split: Split
+    rows: int
+    step: float
+    grid: str
+    best: int | None
+    """On validation: the best cell that was told."""
+    centre: int
+
+    def value(self, cell: int) -> float:
+        return value_of(cell, self.step, self.objective.direction)
+
+    def told(self, cell: int, limit: int) -> Told:
+        """The answer to a score in `cell` with the code of `limit`."""
+        if limit < 0:
+            return Told(answer=Answer.TIER_ONLY, cell=None, bits=SCORED_BITS)
+        if self.best is not None:
+            return ladder(cell, self.best, limit)
+        return around(cell, self.centre, limit)
+
+    def tiers(self, told: Told) -> list[Tier | None]:
+        """Those that the score can have after `told`; the first is the likely one."""
+        cell, objective = told.cell, self.objective
+        if cell is not None:
+            # A score beyond a bound has the tier of the number that is told.
+            high = cell if told.bound is not None else cell + 1
+            return possible_tiers(objective, self.value(cell), self.value(high))
+        if told.answer is Answer.NOT_BETTER and self.best is not None:
+            likely = objective.tier(self.value(self.best))
+            possible = possible_tiers(objective, None, self.value(self.best + 1))
+        else:
+            likely = objective.tier(self.value(self.centre))
+            possible = possible_tiers(objective, None, None)
+        return [likely, *(tier for tier in possible if tier is not likely)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """One whole answer."""
+
+    told: Told
+    tier: Tier | None
+    better: bool | None
+    bits: float
+
+
+def word_for(
+    frame: Frame, mean: float | None, *, left: float, better: bool | None, code: str | None
+) -> Word | None:
+    """The answer to a score in at most `left` bits; None when the dearest one does not fit. `mean`
+    None is a look whose labels gave no score; `better` is the comparison on validation, `code` what
+    held-out says of a gain."""
+    limit = next((most for most, bits in limits(frame) if bits <= left), None)
+    if limit is None:
+        return None
+    if mean is None:
+        failed = Told(answer=Answer.FAILED, cell=None, bits=FAILED_BITS + 1)
+        return Word(told=failed, tier=None, better=None, bits=failed.bits)
+    told = frame.told(cell_of(mean, frame.step, frame.objective.direction), limit)
+    tiers, reached = frame.tiers(told), frame.objective.tier(mean)
+    # Sums of floats fall a hair below a threshold on the grid: what was told before decides.
+    tier = reached if reached in tiers else tiers[0]
+    bits = told.bits + tier_bits(tiers.index(tier), len(tiers))
+    if frame.split is Split.HELD_OUT:
+        return Word(told=told, tier=tier, better=None, bits=bits + code_bits(code))
+    if better is not None and told.answer is not Answer.NOT_BETTER:
+        return Word(told=told, tier=tier, better=better, bits=bits + 1)
+    return Word(told=told, tier=tier, better=None if better is None else False, bits=bits)
+
+
+def code_bits(code: str | None) -> float:
+    """Of what held-out says of a gain; None, that it holds, is the usual word."""
+    return choice_bits(0 if code is None else 1 + CARRY_OVER.index(code), 1 + len(CARRY_OVER))
+
+
+def limits(frame: Frame) -> Iterator[tuple[int, float]]:
+    """How many steps may be told, the most first, each with its dearest answer; -1 is no number,
+    which held-out can do with."""
+    most = MOST_STEPS if frame.best is not None else FARTHEST
+    while most > 0:
+        yield most, _dearest(frame, most)
+        most //= 2
+    if frame.split is Split.HELD_OUT:
+        yield -1, _dearest(frame, -1)
+
+
+def _dearest(frame: Frame, limit: int) -> float:
+    centre = frame.best if frame.best is not None else frame.centre
+    reach = max(limit, 0) + 1
+    # The length rises with the distance, but for the tier, which is open near a threshold only.
+    cells = {centre, *(centre + sign * (reach + by) for sign in (-1, 1) for by in (-1, 0))}
+    for threshold in frame.objective.tiers.values():
+        at = cell_of(threshold, frame.step, frame.objective.direction)
+        cells |= {cell for cell in (at - 1, at, at + 1) if abs(cell - centre) <= reach}
+    words = {frame.told(cell, limit) for cell in cells}
+    longest = max(
+        told.bits
+        + max(tier_bits(place, len(frame.tiers(told))) for place in (0, 1))
+        + _most_flags(frame, told)
+        for told in words
+    )
+    return max(longest, FAILED_BITS + 1)
+
+
+def _most_flags(frame: Frame, told: Told) -> float:
+    if frame.split is Split.HELD_OUT:
+        return code_bits(CARRY_OVER[0])
+    return 0.0 if told.answer is Answer.NOT_BETTER else 1.0
+
+
+def frame_of(project: Project, record: Experiment, approved: ApprovedPlan, split: Split) -> Frame:
+    objective, entry = objective_of(approved), approved.splits[split.value]
+    given = approved.content["oracle"].get("step")
+    step = given or step_of(objective.tiers, objective.direction, entry["rows"])
+    grid = digest([split, entry["sha256"], scorer_of(approved).hash(), step, objective.metric])
+    best = (
+        project.ledger.best_told(approved.name, grid, split) if split is Split.VALIDATION else None
+    )
+    return Frame(
+        objective=objective,
+        split=split,
+        rows=entry["rows"],
+        step=step,
+        grid=grid,
+        best=best,
+        centre=_centre(project, record, approved, split, step),
+    )
+
+
+def _centre(
+    project: Project, record: Experiment, approved: ApprovedPlan, split: Split, step: float
+) -> int:
+    """Where a score is expected: on held-out where validation was, else at the lowest tier."""
+    objective = objective_of(approved)
+    expected: float | None = None
+    if split is Split.HELD_OUT:
+        told = released_score(project, record.id, approved, Split.VALIDATION)
+        expected = None if told is None else told["mean"]
+    if expected is None:
+        expected = next((objective.tiers[tier] for tier in Tier if tier in objective.tiers), 0.0)
+    return cell_of(expected, step, objective.direction)
+
+
+def digest(value: object) -> str:
+    return sha256_bytes(canonical_json(value))[:32]

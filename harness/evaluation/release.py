@@ -1,0 +1,260 @@
+"""What agents are told about a score on labels that nobody may read, and what it costs.
+
+A look ends in one answer of the prefix code of `evaluation.ladder`. The plan's answers together
+cost at most `oracle.bits`; a look whose dearest answer would pass that is refused before it is
+taken. The verdict rests on the answer, so it tells nothing more: tier, better or not, and what
+held-out says of the gain are words of the same code.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from harness.domain.records import Experiment
+from harness.domain.statuses import Split, spoken
+from harness.errors import RefusedError
+from harness.evaluation.answers import Frame, Word, code_bits, digest, frame_of, limits, word_for
+from harness.evaluation.carry_over import OVERFITTED, carried_over
+from harness.evaluation.comparison import compared
+from harness.evaluation.ladder import Answer, Bound, value_of
+from harness.evaluation.released import bits_limit, bits_told, latest_release
+from harness.evaluation.scores import (
+    Score,
+    counted_evaluations,
+    recorded_evaluations,
+    summarise,
+)
+from harness.evaluation.sealed import LABELLED
+from harness.evaluation.tries import identities, reference_of
+from harness.ledger.facts import ApprovedPlan, Evaluation, Release, ScoreReleased
+from harness.ledger.project import Project
+from harness.plans.approved import objective_of, secret
+
+
+def to_release(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> bool:
+    """Whether there is a score that was not told as it is now."""
+    if not secret(approved, split.value):
+        return False
+    record = project.ledger.experiment(experiment)
+    now = _inputs(project, record, approved, split)
+    last = latest_release(project, experiment, approved, split)
+    return now is not None and (last is None or last.inputs != now)
+
+
+def told_now(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> bool:
+    """Whether what was told last is about the evaluations that count now."""
+    last = latest_release(project, experiment, approved, split)
+    own = _own(recorded_evaluations(project, experiment, approved, split))
+    return last is not None and last.inputs.partition("/")[0] == own
+
+
+def require_room(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> None:
+    """Raises RefusedError (bits_spent) when the dearest answer of a look would pass the plan's
+    bound."""
+    least, left = _least_and_left(project, experiment, approved, split)
+    if least <= left:
+        return
+    raise RefusedError(
+        f"{experiment}: a look at {spoken(split)} could tell {least:.1f} bits about its labels, and"
+        f" {max(left, 0):.1f} of the plan's {bits_limit(approved):g} are left.",
+        hint="A person may approve the plan with a larger oracle.bits; exact scores are for people:"
+        f" `harness experiment show {experiment} --exact`.",
+        code="bits_spent",
+    )
+
+
+def has_room(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> bool:
+    least, left = _least_and_left(project, experiment, approved, split)
+    return least <= left
+
+
+def _least_and_left(
+    project: Project, experiment: str, approved: ApprovedPlan, split: Split
+) -> tuple[float, float]:
+    """What a look can cost at the least resolution, and what is left of the plan's bound."""
+    frame = frame_of(project, project.ledger.experiment(experiment), approved, split)
+    left = bits_limit(approved) - bits_told(project, approved)
+    return min(dearest for _, dearest in limits(frame)), left
+
+
+def release(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> None:
+    """Tell what is known now about a sealed split; nothing when it was told, when there is no score
+    or when the bits do not reach. What was told of the same evaluations stays: a reference that
+    changed since costs the comparison alone."""
+    if not to_release(project, experiment, approved, split):
+        return
+    record = project.ledger.experiment(experiment)
+    exact = _exact(project, record, approved, split)
+    if exact is None:
+        return
+
+    def make() -> ScoreReleased | None:
+        # Under the write lock: what was told decides the code, and how much is left.
+        frame = frame_of(project, record, approved, split)
+        spent = bits_told(project, approved)
+        last = latest_release(project, record.id, approved, split)
+        if last is not None and last.inputs.partition("/")[0] == exact.inputs.partition("/")[0]:
+            return _compared_again(exact, last, spent, bits_limit(approved))
+        return _first_told(exact, frame, spent, bits_limit(approved))
+
+    project.ledger.release_score(make)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Exact:
+    """What is not told as it is."""
+
+    experiment: str
+    plan_version: int
+    score: Score | None
+    """None when a label decided that there is none: `codes` say why."""
+    codes: tuple[str, ...]
+    comparison: dict[str, Any] | None
+    n_seeds: int
+    not_isolated: list[str]
+    inputs: str
+
+
+def _inputs(
+    project: Project, record: Experiment, approved: ApprovedPlan, split: Split
+) -> str | None:
+    """Hash of the own evaluations, and of those that it is compared with; None without a score."""
+    own = recorded_evaluations(project, record.id, approved, split)
+    if not any(one.scored for one in own):
+        return None
+    other = reference_of(project, record, approved)
+    theirs = [] if other is None else recorded_evaluations(project, other, approved, split)
+    return f"{_own(own)}/{digest([other, identities(theirs)])}"
+
+
+def _own(evaluations: list[Evaluation]) -> str:
+    return digest(identities(evaluations))
+
+
+def _exact(
+    project: Project, record: Experiment, approved: ApprovedPlan, split: Split
+) -> _Exact | None:
+    own = counted_evaluations(project, record.id, approved, split)
+    score, inputs = summarise(own), _inputs(project, record, approved, split)
+    failed = sorted(_labelled(own))[:1]
+    if inputs is None or (score is None and not failed):
+        return None  # nothing to tell, or a clone without the vault
+    comparison = compared(project, record, approved)
+    codes = tuple(failed)
+    if split is Split.HELD_OUT and score is not None and not failed:
+        before = summarise(counted_evaluations(project, record.id, approved, Split.VALIDATION))
+        parent = (
+            None
+            if record.parent is None
+            else summarise(counted_evaluations(project, record.parent, approved, split))
+        )
+        codes = carried_over(objective_of(approved), before, score, comparison, parent)
+    return _Exact(
+        experiment=record.id,
+        plan_version=approved.version,
+        score=None if failed else score,
+        codes=codes,
+        comparison=comparison if split is Split.VALIDATION else None,
+        n_seeds=0 if score is None else score.n_seeds,
+        not_isolated=[] if score is None else score.grade.codes,
+        inputs=inputs,
+    )
+
+
+def _labelled(evaluations: list[Evaluation]) -> set[str]:
+    return {
+        finding.code
+        for one in evaluations
+        if one.value is None
+        for finding in one.findings
+        if finding.code in LABELLED
+    }
+
+
+def _first_told(exact: _Exact, frame: Frame, spent: float, limit: float) -> ScoreReleased | None:
+    conclusive = exact.comparison is not None and exact.comparison["better"] is not None
+    word = word_for(
+        frame,
+        None if exact.score is None else exact.score.mean,
+        left=limit - spent,
+        better=bool(exact.comparison and exact.comparison["better"]) if conclusive else None,
+        code=next(iter(exact.codes), None),
+    )
+    return None if word is None else _fact(exact, frame, word, spent=spent)
+
+
+def _compared_again(
+    exact: _Exact, last: Release, spent: float, limit: float
+) -> ScoreReleased | None:
+    """The same evaluations beside a reference that changed."""
+    number_told = last.answer in (Answer.BETTER, Answer.SCORED)
+    verdict = None if exact.comparison is None else exact.comparison["better"]
+    asked = last.split is Split.VALIDATION and number_told and verdict is not None
+    bits = dearest = 1.0 if asked else 0.0
+    if last.split is Split.HELD_OUT:
+        bits, dearest = code_bits(next(iter(exact.codes), None)), code_bits(OVERFITTED)
+    if last.answer == Answer.FAILED:
+        bits = dearest = 0.0
+    if spent + dearest > limit:
+        return None
+    fields = {name: value for name, value in last.body().items() if name != "at"}
+    return ScoreReleased(
+        **{
+            **fields,
+            "better": None if verdict is None else bool(verdict) and number_told,
+            "comparison": _told_comparison(exact.comparison),
+            "split": last.split.value,
+            "tier": None if last.tier is None else last.tier.value,
+            "codes": list(exact.codes if last.split is Split.HELD_OUT else last.codes),
+            "inputs": exact.inputs,
+            "bits": bits,
+            "spent": spent + bits,
+        }
+    )
+
+
+def _fact(
+    exact: _Exact,
+    frame: Frame,
+    word: Word,
+    *,
+    spent: float,
+) -> ScoreReleased:
+    told = word.told
+    return ScoreReleased(
+        experiment=exact.experiment,
+        split=frame.split.value,
+        plan_version=exact.plan_version,
+        metric=frame.objective.metric,
+        answer=told.answer.value,
+        mean=None if told.cell is None else frame.value(told.cell),
+        bound=None if told.bound is None else _bound(told.bound, frame).value,
+        best=None if frame.best is None else frame.value(frame.best),
+        step=frame.step,
+        cell=told.cell,
+        grid=frame.grid,
+        tier=None if word.tier is None else word.tier.value,
+        better=word.better,
+        comparison=_told_comparison(exact.comparison),
+        codes=list(exact.codes),
+        n_seeds=exact.n_seeds,
+        rows=frame.rows,
+        not_isolated=exact.not_isolated,
+        inputs=exact.inputs,
+        bits=word.bits,
+        spent=spent + word.bits,
+    )
+
+
+def _bound(bound: Bound, frame: Frame) -> Bound:
+    """In the metric's own direction: cells count upwards to the better."""
+    if value_of(1, frame.step, frame.objective.direction) > 0:
+        return bound
+    return Bound.AT_MOST if bound is Bound.AT_LEAST else Bound.AT_LEAST
+
+
+def _told_comparison(comparison: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What no label decides."""
+    if comparison is None:
+        return None
+    names = ("against", "comparisons", "seeds", "inconclusive", "plan_version", "least_seeds")
+    return {name: comparison[name] for name in names if name in comparison}

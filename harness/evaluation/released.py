@@ -1,0 +1,102 @@
+"""What was told of a score, for everybody: pages, tables, tools, gates.
+
+Of a split whose labels are readable that is the score itself; of a sealed one it is the answer of
+the last look, see `evaluation.release`.
+"""
+
+from typing import Any
+
+from harness.domain.records import Experiment
+from harness.domain.statuses import Split
+from harness.evaluation.comparison import compared
+from harness.evaluation.outcome import HIDDEN_LABELS, READABLE_LABELS, told_words
+from harness.evaluation.scores import recorded_evaluations, summarise
+from harness.ledger.facts import ApprovedPlan, Release
+from harness.ledger.project import Project
+from harness.plans.approved import secret
+
+BITS = 20
+"""The bound of a plan that names none."""
+
+
+def bits_limit(approved: ApprovedPlan) -> float:
+    return float(approved.content["oracle"].get("bits") or BITS)
+
+
+def bits_told(project: Project, approved: ApprovedPlan) -> float:
+    return project.ledger.bits_told(approved.name)
+
+
+def latest_release(
+    project: Project, experiment: str, approved: ApprovedPlan, split: Split
+) -> Release | None:
+    """What was told last about the split, under this version of the plan."""
+    told = project.ledger.releases(experiment, split)
+    return told[-1] if told and told[-1].plan_version == approved.version else None
+
+
+def released_score(
+    project: Project, experiment: str, approved: ApprovedPlan, split: Split
+) -> dict[str, Any] | None:
+    """The score as everybody may see it, with the keys of `Score.shown`. Of a sealed split it is
+    what was told: `mean` on the grid or None, nothing over seeds, and `released`."""
+    if not secret(approved, split.value):
+        score = summarise(recorded_evaluations(project, experiment, approved, split))
+        return None if score is None else score.shown()
+    told = latest_release(project, experiment, approved, split)
+    if told is None:
+        return None
+    return {
+        "metric": told.metric,
+        "split": split.value,
+        "mean": told.mean,
+        "spread": None,
+        "n_seeds": told.n_seeds,
+        "values": [],
+        "interval": None,
+        "baseline": None,
+        "not_isolated": list(told.not_isolated),
+        "released": {
+            "words": told_words(
+                answer=told.answer,
+                mean=told.mean,
+                bound=told.bound,
+                best=told.best,
+                step=told.step,
+            ),
+            "answer": told.answer,
+            "bound": told.bound,
+            "best": told.best,
+            "step": told.step,
+            "tier": told.tier,
+            "better": told.better,
+            "codes": list(told.codes),
+            "bits": told.bits,
+        },
+        "evidence": told.grade.words,
+    }
+
+
+def released_comparison(
+    project: Project, experiment: Experiment, approved: ApprovedPlan
+) -> dict[str, Any] | None:
+    """The comparison on validation as everybody may see it: of hidden labels better or not, and no
+    number. None without a score."""
+    if not secret(approved, Split.VALIDATION.value):
+        comparison = compared(project, experiment, approved)
+        return None if comparison is None else {**comparison, "labels": READABLE_LABELS}
+    told = latest_release(project, experiment.id, approved, Split.VALIDATION)
+    if told is None or told.comparison is None:
+        return None
+    numbers = ("difference", "floor", "p", "p_corrected", "paired")
+    return {
+        "split": Split.VALIDATION.value,
+        **dict.fromkeys(numbers),
+        "no_longer": {},
+        **told.comparison,
+        "better": told.better,
+        "labels": HIDDEN_LABELS,
+        "answer": told.answer,
+        "step": told.step,
+        "best": told.best,
+    }

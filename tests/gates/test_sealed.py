@@ -1,0 +1,271 @@
+"""Labels that nobody may read: what project, facts and verdicts hold of scores on them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.domain.statuses import GateName, Split, Tier, Verdict
+from harness.errors import RefusedError
+from harness.evaluation.experiment import awaiting, evaluate_experiment
+from harness.evaluation.release import release
+from harness.evaluation.released import bits_limit, bits_told, latest_release
+from harness.evaluation.split_rows import columns_hash
+from harness.files import sha256_bytes, sha256_file
+from harness.gates.check import check_gate, require_validation_passed
+from harness.loop.load_state import load_state
+from harness.plans.approval import approve_plan
+from harness.plans.tables import read_table
+from harness.projections.refresh import refresh
+from harness.views.exact import exact_scores
+from harness.views.experiments import comparison, details
+from harness.views.snapshot import experiment_row
+from harness.views.tables import score_text
+from tests.world import GOOD, PLAN, POOR, InProcess, World, make_root
+
+HELD_OUT, VALIDATION = Split.HELD_OUT, Split.VALIDATION
+HIDDEN = PLAN.replace("validation: data/validation.csv", "validation: hidden")
+
+
+def hidden_world(folder: Path, plan: str = HIDDEN) -> World:
+    root = make_root(folder, plan)
+    (root / "data/validation.csv").rename(root / "data/train.validation.csv")
+    environment = {"XDG_STATE_HOME": str(folder / "state"), "HOME": str(folder / "home")}
+    made = World(root, environment, World.opened(root, environment))
+    approve_plan(made.project, root / "plan.md", by="a person")
+    return made
+
+
+@pytest.fixture
+def hidden(tmp_path: Path) -> Iterator[World]:
+    made = hidden_world(tmp_path)
+    yield made
+    made.project.close()
+
+
+def evaluate(world: World, experiment: str, split: Split = VALIDATION) -> None:
+    evaluate_experiment(
+        world.project,
+        experiment,
+        split,
+        InProcess(),
+        environment={},
+        shuffle_seed=7,
+        admit=require_validation_passed,
+    )
+
+
+def scored(world: World, cuts: tuple[float, ...] = GOOD) -> str:
+    """An experiment after its look; the one before it is cancelled."""
+    before = world.project.ledger.experiments()
+    experiment = world.open_another(before[-1].id) if before else world.open().id
+    world.train(experiment, cuts)
+    evaluate(world, experiment)
+    return experiment
+
+
+def on_held_out(world: World, experiment: str) -> Any:
+    world.result(experiment)
+    assert check_gate(world.project, experiment, GateName.VALIDATION).verdict is Verdict.PASS
+    evaluate(world, experiment, HELD_OUT)
+    return check_gate(world.project, experiment, GateName.HELD_OUT)
+
+
+def texts(world: World) -> dict[str, str]:
+    """All that an agent can read of the project, the facts among it."""
+    refresh(world.project.ledger, world.project.layout)
+    return {
+        path.relative_to(world.root).as_posix(): path.read_text("utf-8", errors="replace")
+        for path in world.root.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_no_exact_score_stands_in_the_project_or_in_an_answer(hidden: World) -> None:
+    experiment = scored(hidden)
+    verdict = on_held_out(hidden, experiment)
+    assert (verdict.verdict, verdict.tier) == (Verdict.PASS, Tier.SHOULD)
+    record = hidden.project.ledger.experiment(experiment)
+    exact = exact_scores(hidden.project, record)
+    assert [score["split"] for score in exact] == ["validation", "held_out"]
+    values = {run["value"] for score in exact for run in score["runs"]}
+    values |= {score["mean"] for score in exact} | {score["baseline"] for score in exact}
+    values |= {end for score in exact for end in score["interval"]}
+    assert None not in values
+    spelled = {f"{value:.4g}" for value in values if value not in (0, 1)} | {
+        repr(value) for value in values if value not in (0, 1)
+    }
+    plan = hidden.project.plan()
+    releases = [latest_release(hidden.project, experiment, plan, split) for split in Split]
+    told = {one.mean for one in releases if one is not None}
+    secret = {text for text in spelled if float(text) not in told and len(text) > 4}
+    assert len(secret) > 6
+    answers = {
+        "show": json.dumps(
+            {**experiment_row(hidden.project, record), **details(hidden.project, record)},
+            default=str,
+        ),
+        "verdict": json.dumps(verdict.body(), default=str),
+        "state": repr(load_state(hidden.project, supervised=lambda run: False)),
+    }
+    for where, text in {**texts(hidden), **answers}.items():
+        if not where.startswith("data/") and "checkpoint" not in where and "metrics" not in where:
+            assert [value for value in secret if value in text] == [], where
+
+
+def test_no_plain_hash_of_secret_data_stands_in_the_project(hidden: World) -> None:
+    experiment = scored(hidden)
+    on_held_out(hidden, experiment)
+    plain = set()
+    for folder in (hidden.project.layout.held_out, hidden.project.layout.validation):
+        (path,) = folder.glob("*.csv")
+        table = read_table(path).columns
+        plain |= {
+            sha256_file(path),
+            sha256_bytes(path.read_bytes()),
+            columns_hash({"label": table["y"]}),
+            columns_hash({"x": table["x"]}),
+        }
+    found = {
+        where: digest for where, text in texts(hidden).items() for digest in plain if digest in text
+    }
+    assert found == {}
+
+
+def test_a_score_that_is_no_better_is_told_as_that_and_nothing_more(hidden: World) -> None:
+    project, plan = hidden.project, hidden.project.plan()
+    best = latest_release(project, scored(hidden, (0.1, 0.11, 0.12)), plan, VALIDATION)
+    assert best is not None
+    assert (best.answer, best.step) == ("scored", 0.02)
+    assert best.mean == pytest.approx(round(best.mean or 0, 2))
+    for cuts in (POOR, (0.1, 0.12, 0.11)):
+        experiment = scored(hidden, cuts)
+        told = latest_release(project, experiment, plan, VALIDATION)
+        assert told is not None
+        assert (told.answer, told.mean, told.better) == ("not better", None, False)
+        assert told.best == best.mean
+        row = experiment_row(project, project.ledger.experiment(experiment))
+        assert (row["score"], row["spread"], row["interval"]) == (None, None, None)
+        assert score_text(row).startswith(f"not better than {best.mean:g} by 0.02, validation")
+    better = latest_release(project, scored(hidden, (0.0, 0.001, 0.002)), plan, VALIDATION)
+    assert better is not None
+    assert better.answer == "better"
+    assert (better.mean or 0) > (best.mean or 1)
+
+
+def test_the_verdict_says_better_or_not_without_a_number(hidden: World) -> None:
+    experiment = scored(hidden, POOR)
+    hidden.result(experiment)
+    verdict = check_gate(hidden.project, experiment)
+    assert verdict.verdict is Verdict.FAIL
+    assert [found.code for found in verdict.findings] == ["below_tier"]
+    assert "score" not in verdict.findings[0].data
+    assert verdict.comparison is not None
+    assert verdict.comparison["labels"] == "hidden"
+    numbers = ("difference", "floor", "p", "p_corrected", "paired")
+    assert [verdict.comparison[name] for name in numbers] == [None] * 5
+    assert "on hidden labels" in texts(hidden)[".harness/experiments/CHECKLIST.md"]
+    with pytest.raises(RefusedError) as refused:
+        comparison(hidden.project, experiment, experiment)
+    assert refused.value.code == "labels_hidden"
+
+
+def test_claims_are_checked_against_what_was_told(hidden: World) -> None:
+    experiment = scored(hidden)
+    told = latest_release(hidden.project, experiment, hidden.project.plan(), VALIDATION)
+    assert told is not None
+    assert told.mean is not None
+    hidden.result(experiment, accuracy=f"{told.mean:.2f}")
+    assert check_gate(hidden.project, experiment).verdict is Verdict.PASS
+    hidden.result(experiment, accuracy="0.7012")
+    (found,) = check_gate(hidden.project, experiment).findings
+    assert (found.code, found.data["recomputed"]) == ("claim_disagrees", told.mean)
+
+
+def test_asking_again_tells_and_costs_nothing(hidden: World) -> None:
+    project, plan = hidden.project, hidden.project.plan()
+    experiment = scored(hidden)
+    spent = bits_told(project, plan)
+    assert spent > 0
+    evaluate(hidden, experiment)
+    hidden.result(experiment)
+    verdict = check_gate(project, experiment)
+    hidden.result(experiment, accuracy="0.7")
+    check_gate(project, experiment)
+    hidden.result(experiment)
+    assert check_gate(project, experiment).score == verdict.score
+    assert bits_told(project, plan) == spent
+    assert len(project.ledger.releases(experiment)) == 1
+
+
+def test_a_look_that_could_pass_the_bound_is_refused_before_it_is_taken(tmp_path: Path) -> None:
+    world = hidden_world(tmp_path, HIDDEN.replace("queries: 3", "queries: 3\n  bits: 12"))
+    project, plan = world.project, world.project.plan()
+    assert bits_limit(plan) == 12
+    cuts = [tuple(cut / (1 + place * 3) for cut in (0.5, 0.52, 0.54)) for place in range(6)]
+    refused = None
+    for three in cuts:
+        try:
+            scored(world, three)
+        except RefusedError as error:
+            refused = error
+            break
+    assert refused is not None
+    assert refused.code == "bits_spent"
+    assert refused.exit_code == 2
+    assert "of the plan's 12 are left" in refused.message
+    assert "oracle.bits" in refused.hint
+    newest = project.ledger.experiments()[-1].id
+    assert len(project.ledger.experiments()) > 1
+    assert project.ledger.evaluations(newest) == []
+    assert bits_told(project, plan) <= 12
+    state = load_state(project, supervised=lambda run: False)
+    assert VALIDATION in state.spent.untellable
+    text = (world.root / "plan.md").read_text()
+    (world.root / "plan.md").write_text(text.replace("bits: 12", "bits: 60"))
+    approve_plan(project, world.root / "plan.md", by="a person")
+    assert VALIDATION not in load_state(project, supervised=lambda run: False).spent.untellable
+    project.close()
+
+
+def test_a_killed_release_is_made_up_for(hidden: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = hidden.open("A cut").id
+    hidden.train(experiment, GOOD)
+    with monkeypatch.context() as patch:
+        patch.setattr("harness.evaluation.experiment.release", lambda *_: None)
+        evaluate(hidden, experiment)
+    project, plan = hidden.project, hidden.project.plan()
+    assert latest_release(project, experiment, plan, VALIDATION) is None
+    assert len(awaiting(project, experiment, VALIDATION)) == 3
+    release(project, experiment, plan, VALIDATION)
+    assert latest_release(project, experiment, plan, VALIDATION) is not None
+    assert awaiting(project, experiment, VALIDATION) == []
+
+
+def test_a_damaged_record_is_an_error(hidden: World) -> None:
+    experiment = scored(hidden)
+    (sealed, *_) = hidden.project.layout.sealed.iterdir()
+    sealed.chmod(0o600)
+    sealed.write_bytes(b"{}")
+    with pytest.raises(Exception, match="has changed"):
+        exact_scores(hidden.project, hidden.project.ledger.experiment(experiment))
+
+
+def test_held_out_beside_an_open_validation_tells_tier_and_one_rounded_mean(world: World) -> None:
+    experiment = scored(world)
+    verdict = on_held_out(world, experiment)
+    assert verdict.score is not None
+    assert verdict.score["values"] == []
+    assert verdict.score["mean"] == pytest.approx(round(verdict.score["mean"] / 0.02) * 0.02)
+    score = json.loads(world.path(experiment, "score").read_text())
+    assert score["validation"]["values"]
+    assert (score["held_out"]["values"], score["held_out"]["interval"]) == ([], None)
+    assert "in steps of 0.02" in score["held_out"]["released"]["words"]
+    written = json.loads(world.run_path(experiment, "evaluation").read_text())
+    assert "value" in written["validation"]
+    assert not {"value", "interval", "baseline", "predict_seconds"} & set(written["held_out"])
+    checklist = texts(world)[".harness/experiments/CHECKLIST.md"]
+    assert "in steps of 0.02 (held-out" in checklist
+    assert "on readable labels" in checklist
