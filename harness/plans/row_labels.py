@@ -81,6 +81,13 @@ class Sequence:
                 best = (form, covered, runs.bits)
         return best
 
+    def shortest(self) -> float:
+        """Entries below which nothing can be found."""
+        if not self.classes:
+            return LEAST
+        runs = self._runs("classes")
+        return math.inf if runs is None else runs.length
+
     def _runs(self, kind: "str | Grid") -> "_Runs | None":
         if kind not in self._made:
             self._made[kind] = self._make(kind)

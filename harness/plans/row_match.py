@@ -41,6 +41,7 @@ CERTAIN = 1e-6
 """Chance of an accident below which rows were copied."""
 DOUBTED = 0.01
 LEAST = 8
+LEAST_IDS = 20
 _PRECISE = 5
 _DISTINCT = 0.9
 _MOST_SEQUENCES = 2_000
@@ -118,9 +119,9 @@ class Matcher:
 
     def in_order(self, block: Block, *, own: bool = False) -> Iterator[Hit]:
         """By the label, in order or beside the ids."""
-        if len(block.numbers) >= LEAST or block.numbers.shape[1] >= LEAST:
+        if max(block.numbers.size, len(block.numbers)) >= self.labels.shortest():
             yield from self._sequences(block)
-        if not own:
+        if not own and len(block.numbers) >= LEAST_IDS:
             yield from self._by_id(block)
 
     def judged(self, form: str, rows: frozenset[int], tried: int, expected: float) -> Hit:
@@ -328,7 +329,7 @@ class Matcher:
                 (row, place[name]) for row, name in enumerate(column.tolist()) if name in place
             ]
             rows = len({row for _, row in found})
-            if rows < max(20, MOST_SHARED * self.n) or rows * says < BITS:
+            if rows < max(LEAST_IDS, MOST_SHARED * self.n) or rows * says < BITS:
                 continue
             here, theirs = (np.array(part) for part in zip(*found, strict=True))
             for other, told in columns:
