@@ -80,7 +80,7 @@ OF_MEMBERS = PREDICT.replace("import os\n", "import os\nimport pathlib\n").repla
     'members = pathlib.Path(os.environ["HARNESS_CHECKPOINT"]).glob("exp-*/*.npy")\n'
     "centroids = np.mean([np.load(path) for path in sorted(members)], axis=0)\n",
 )
-_DISTILLED = TRAIN.replace(
+_DISTILLED = TRAIN.replace("default_rng(log.seed)", "default_rng([log.seed, 7])").replace(
     _FIT,
     _FIT + "    kept = np.load("
     'f".harness/experiments/exp-0001/runs/{log.run}/checkpoints/centroids.npy")\n'
