@@ -31,6 +31,10 @@ DEFENCES: dict[str, str] = {
         "the benchmark, the evaluator and the thresholds of a training program are those that a"
         " person approved; an evaluator runs in a copy of the approved code"
     ),
+    "scorer probes": (
+        "a script that scores is tried before approval: what everybody can answer scores less than"
+        " the truth"
+    ),
     "judge's environment": (
         "what judges starts with an interpreter, variables and tools of its own, which nothing that"
         " is judged can write"
@@ -95,6 +99,10 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("prose_", "claims"),
     ("stopped_by_alarm", "alarms"),
     ("alarm_", "alarms"),
+    ("scorer_rewards_anything", "scorer probes"),
+    ("scorer_wrong_direction", "scorer probes"),
+    ("scorer_not_deterministic", "scorer probes"),
+    ("scorer_fails", "scorer probes"),
     ("scorer_", "frozen at approval"),
     ("score_not_finite", "prediction checks"),
     ("metrics_", "run link"),

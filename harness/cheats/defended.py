@@ -37,7 +37,8 @@ from harness.decisions.person import approve
 from harness.domain.findings import Finding
 from harness.domain.grade import Grade
 from harness.domain.statuses import ExperimentStatus, GateName, SandboxKind, Split, Verdict
-from harness.errors import HarnessError, RefusedError
+from harness.errors import HarnessError, PlanError, RefusedError
+from harness.evaluation.scorer_probes import prober
 from harness.evaluation.scores import counted_evaluations
 from harness.gates.check import check_gate
 from harness.gates.findings import outcome_of
@@ -45,6 +46,7 @@ from harness.ledger.facts import Evaluation, RecordedVerdict
 from harness.plans.approval import approve_plan
 from harness.plans.approved import plan_of
 from harness.rendering.derived import write_derived
+from harness.sandbox.select import choose
 
 NOT_BETTER = "not_better_than_the_parent"
 """The comparison with the parent, by which the loop keeps or discards; no finding of a gate."""
@@ -340,9 +342,10 @@ def _prepare(place: LabProject, attack: Attack, values: Mapping[str, str], seen:
         return True
     try:
         with opened(place) as project:
-            approve_plan(project, place.root / "plan.md", by=BY)
+            probe = prober(choose(None, required=False))
+            approve_plan(project, place.root / "plan.md", by=BY, probe=probe)
             write_derived(project)
-    except RefusedError as error:
+    except (RefusedError, PlanError) as error:
         seen.refused(error)
         return False
     return True

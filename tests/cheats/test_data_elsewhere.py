@@ -1,5 +1,5 @@
-"""Held-out rows and labels elsewhere, and labels in an input's bits: real where nobody looks, and
-never approved where somebody does."""
+"""Held-out rows and labels elsewhere, labels in an input's bits, and scorers that give the truth
+away: real where nobody looks, and never approved where somebody does."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ from harness.cheats.bench import run_bench
 from harness.cheats.catalogue import ATTACKS
 from harness.cheats.defences import structural_of
 
-STOPPED_BY = ("row search", "input bits")
+STOPPED_BY = ("row search", "input bits", "scorer probes")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_data_that_hold_what_is_judged_by_are_not_approved(tmp_path: Path) -> None:
     attacks = [item for item in ATTACKS if structural_of(item) in STOPPED_BY]
-    assert len(attacks) == 5
+    assert len(attacks) == 7
     document = run_bench([item.id for item in attacks], "auto", 1, tell=print, base=tmp_path)
     rows = {row["id"]: row for row in document["attacks"]}
     for attack in attacks:
