@@ -91,7 +91,13 @@ def _constants(truth: Truth) -> list[Any]:
     numbers = np.asarray(truth.labels, dtype=np.float64)
     low, high = float(numbers.min()), float(numbers.max())
     some = [float(numbers.mean()), float(np.median(numbers)), (low + high) / 2, 0.0, -1e12, 1e12]
-    return list(dict.fromkeys([*_common(truth.labels), *some]))
+    return list(dict.fromkeys([*_common(truth.labels), *some, *_all_digits(truth.labels)]))
+
+
+def _all_digits(labels: Sequence[float]) -> list[float]:
+    """Every class at once where classes are numbers: 0, 1 and 2 stand in the text of 210."""
+    digits = sorted({str(int(label)) for label in labels if float(label).is_integer()})
+    return [float("".join(digits[::-1]))] if 1 < len(digits) <= _CLASSES else []
 
 
 def _nonsense(classes: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -74,6 +74,11 @@ def test_an_honest_scorer_passes(script, labels, direction):
     assert probed(script, labels=labels, direction=direction) == []
 
 
+def test_classes_that_are_numbers_stand_all_in_one():
+    contained = SHARE.format("str(int(y)) in str(p['prediction'])")
+    assert "210.0 for all rows scores 1" in probed(contained, labels=np.arange(200) % 3)[0]
+
+
 def of_one_class(formula):
     return (
         "def score(labels, predictions):\n"

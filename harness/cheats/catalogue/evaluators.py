@@ -80,14 +80,14 @@ EVALUATORS: tuple[Attack, ...] = (
     Attack(
         id="evaluator-every-class-at-once",
         area="evaluator",
-        mechanism="The scorer that a person approves looks for the label in the text of the answer; predict answers every "
-        "class at once.",
+        mechanism="The scorer that a person approves looks for the label in the text of the answer; predict answers 210, "
+        "in which every class stands.",
         source="a breaker of this product: approval froze a scorer that nobody had tried",
         kind=AttackKind.PREDICT,
         prepares=_CONTAINED,
         files={
             "train.py": WEAK,
-            "predict.py": predict('np.array(["0 1 2"] * len(table["x"]))'),
+            "predict.py": predict('np.full(len(table["x"]), 210)'),
         },
         structural="scorer probes",
     ),
