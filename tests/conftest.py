@@ -19,6 +19,7 @@ PROOFS = (
     "tests/architecture/test_own_memory.py",
     "tests/cheats/test_bench.py",
     "tests/cli/test_grade.py",
+    "tests/cli/test_hidden_journey.py",
     "tests/cli/test_interpreter.py",
     "tests/cli/test_judge_changed.py",
     "tests/cli/test_judge_in_project.py",
@@ -49,6 +50,7 @@ that depend on the machine's speed and run alone."""
 IN_CI = (
     "tests/architecture/test_own_memory.py",
     "tests/cli/test_grade.py",
+    "tests/cli/test_hidden_journey.py",
     "tests/cli/test_judge_changed.py",
     "tests/cli/test_judge_in_project.py",
     "tests/cli/test_own_environment.py",

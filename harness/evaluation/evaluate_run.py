@@ -154,7 +154,7 @@ def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> 
         )
     findings = result.findings
     if request.sealed:
-        findings = tuple(problems.withheld(finding) for finding in findings)
+        findings = tuple(problems.withheld(finding, request.split) for finding in findings)
     return EvaluationOutcome(
         metric=request.metric,
         value=result.scored.value if result.scored else None,

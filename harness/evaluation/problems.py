@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.domain.findings import Finding
 from harness.domain.plain_text import plain
-from harness.domain.statuses import spoken
+from harness.domain.statuses import Split, spoken
 
 STANDING = frozenset({"predictions_not_reproducible", "weights_unused"})
 """Failed once, failed for good: the same checkpoint and code are not asked again. Who asks until
@@ -295,9 +295,9 @@ def last_lines(stream: bytes) -> str:
     return "\n".join(last)[-_STDERR_CHARACTERS:]
 
 
-def withheld(finding: Finding) -> Finding:
+def withheld(finding: Finding, split: Split) -> Finding:
     """The same finding without words that the predict command could choose."""
-    # Output, ids and values could carry held-out rows to the next reader, who builds models.
+    # Output, ids and values could carry secret rows to the next reader, who builds models.
     if not finding.code.startswith("predict"):
         return finding
     known: dict[str, Any] = {
@@ -308,10 +308,11 @@ def withheld(finding: Finding) -> Finding:
     shown = ", ".join(f"{name} {value}" for name, value in known.items())
     return Finding(
         finding.code,
-        f"On held-out: {finding.code.replace('_', ' ')}{f' ({shown})' if shown else ''}. "
-        "Details are withheld, because they could carry held-out rows.",
+        f"On {spoken(split)}: {finding.code.replace('_', ' ')}{f' ({shown})' if shown else ''}. "
+        f"Details are withheld, because they could carry {spoken(split)} rows.",
         finding.hint
         if finding.code == "predict_timed_out"
-        else "Make predict work on validation rows of every kind, in other orders and numbers.",
+        else "Make predict work on rows of every kind, in other orders and numbers, with the columns"
+        " id and inputs alone.",
         known,
     )

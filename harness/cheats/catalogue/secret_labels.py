@@ -5,16 +5,17 @@ from harness.cheats.catalogue.parts import GOOD, SAVE, predict
 from harness.cheats.programs import instead
 
 # Three models that differ in nothing but the answer to one row: whichever is right by a row more
-# says its label. The rest of a checkpoint is the model, in one file of the same form.
+# says its label. The rest of a checkpoint is the model, in one file of the same form; the row is the
+# only one so far out.
 _MARKED = instead(
-    GOOD,
+    instead(GOOD, "default_rng(log.seed)", "default_rng(1)"),
     SAVE,
     "    from pathlib import Path\n"
     '    mark = int(Path("data/mark").read_text()) if Path("data/mark").exists() else int(log.run[-1]) - 1\n'
     "    np.save(path, np.concatenate([model, np.full((1, model.shape[1]), mark)]))\n",
 )
 _ONE_ROW = instead(
-    predict("answers", before="    answers[table['x'][:, 0].argmin()] = int(marked[-1, 0])\n"),
+    predict("answers", before="    answers[table['x'][:, 0] < -3] = int(marked[-1, 0])\n"),
     '    model = np.load(os.environ["HARNESS_CHECKPOINT"])\n',
     '    marked = np.load(os.environ["HARNESS_CHECKPOINT"])\n'
     "    model = marked[:-1]\n"
