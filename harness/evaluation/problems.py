@@ -312,7 +312,7 @@ def withheld(finding: Finding, split: Split) -> Finding:
         f"Details are withheld, because they could carry {spoken(split)} rows.",
         finding.hint
         if finding.code == "predict_timed_out"
-        else "Make predict work on rows of every kind, in other orders and numbers, with the columns"
-        " id and inputs alone.",
+        else "Make predict work on rows of every kind, in other orders and numbers, that have the"
+        " columns id and inputs alone.",
         known,
     )

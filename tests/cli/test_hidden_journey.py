@@ -187,7 +187,9 @@ def test_no_exact_score_stands_in_the_project_or_in_an_answer(told: Told) -> Non
 
 def test_no_secret_row_stands_in_the_project(told: Told) -> None:
     parts = ("held_out", "validation")
-    tables = [path for part in parts for path in (told.journey.state / "vault" / part).glob("*.csv")]
+    tables = [
+        path for part in parts for path in (told.journey.state / "vault" / part).glob("*.csv")
+    ]
     assert len(tables) == 2
     # By chance no row has the three numbers of another one, whatever names it.
     rows = {line.partition(",")[2] for table in tables for line in table.read_text().split()[1:]}
