@@ -86,23 +86,18 @@ def command(
                 resume=resume,
                 on_event=on_event,
             )
-    runs = [
-        {
-            "run": run.id,
-            "seed": run.seed,
-            "status": run.status,
-            "rows": run.rows,
-            "reason": run.reason,
-        }
-        for run in report.runs
-    ]
     document = {
         "experiment": experiment,
         "ok": report.ok,
-        "runs": runs,
+        "runs": [_shown(run) for run in report.runs],
         "findings": [finding.plain() for finding in report.findings],
     }
-    lines = [f"{run['run']}  seed {run['seed']}  {run['status']}  {run['reason']}" for run in runs]
+    lines = [f"{run.id}  seed {run.seed}  {run.status}  {run.reason}" for run in report.runs]
     lines.append(as_text(report.findings) or f"next: `harness evaluate {experiment}`")
     emit(document, *lines, as_json=as_json)
     sys.exit(0 if report.ok else 1)
+
+
+def _shown(run: Run) -> dict[str, Any]:
+    names = ("seed", "status", "rows", "reason")
+    return {"run": run.id} | {name: getattr(run, name) for name in names}

@@ -24,13 +24,22 @@ from harness.evaluation.noise_floor import (
     compare,
     compare_to_baseline,
 )
-from harness.evaluation.outcome import LEVEL, TRIVIAL, FloorOf, Inconclusive, Worth
+from harness.evaluation.outcome import (
+    HIDDEN_LABELS,
+    LEVEL,
+    READABLE_LABELS,
+    TRIVIAL,
+    FloorOf,
+    Inconclusive,
+    Worth,
+)
 from harness.evaluation.paired import Paired, paired
+from harness.evaluation.released import latest_release
 from harness.evaluation.scores import counted_evaluations, row_noise, summarise
 from harness.evaluation.tries import earlier_tries, has_scored_parent, left_behind, reference_of
 from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
-from harness.plans.approved import objective_of
+from harness.plans.approved import objective_of, secret
 
 SPENDING = 1.73
 """zeta(1.73) = 1.997."""
@@ -244,3 +253,28 @@ def _without_effect(project: Project, approved: ApprovedPlan, experiment: str) -
         Earlier(experiment=f"{experiment}/{run}", p=1.0, better=False)
         for run in left_behind(project, approved, experiment)
     ]
+
+
+def released_comparison(
+    project: Project, experiment: Experiment, approved: ApprovedPlan
+) -> dict[str, Any] | None:
+    """The comparison on validation as everybody may see it: of hidden labels better or not, and no
+    number. None without a score."""
+    if not secret(approved, Split.VALIDATION.value):
+        comparison = compared(project, experiment, approved)
+        return None if comparison is None else {**comparison, "labels": READABLE_LABELS}
+    told = latest_release(project, experiment.id, approved, Split.VALIDATION)
+    if told is None or told.comparison is None:
+        return None
+    numbers = ("difference", "floor", "p", "p_corrected", "paired")
+    return {
+        "split": Split.VALIDATION.value,
+        **dict.fromkeys(numbers),
+        "no_longer": {},
+        **told.comparison,
+        "better": told.better,
+        "labels": HIDDEN_LABELS,
+        "answer": told.answer,
+        "step": told.step,
+        "best": told.best,
+    }

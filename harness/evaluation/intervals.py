@@ -138,11 +138,6 @@ def percentile_interval(scores: Sequence[float] | Rows) -> Interval | None:
     return (low, high) if values.min() < values.max() else None
 
 
-def standard_error(interval: Interval) -> float:
-    """Of the score whose 95% interval this is, as if it were normal."""
-    return (interval[1] - interval[0]) / (2 * NORMAL)
-
-
 def _checked(contributions: Sequence[float] | Rows) -> Rows:
     rows = np.asarray(contributions, dtype=np.float64)
     if rows.ndim != 1 or rows.size == 0:

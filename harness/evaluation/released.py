@@ -8,7 +8,6 @@ from typing import Any
 
 from harness.domain.records import Experiment
 from harness.domain.statuses import Split
-from harness.evaluation.comparison import compared
 from harness.evaluation.outcome import HIDDEN_LABELS, READABLE_LABELS, told_words
 from harness.evaluation.scores import recorded_evaluations, summarise
 from harness.ledger.facts import ApprovedPlan, Release
@@ -74,29 +73,4 @@ def released_score(
             "bits": told.bits,
         },
         "evidence": told.grade.words,
-    }
-
-
-def released_comparison(
-    project: Project, experiment: Experiment, approved: ApprovedPlan
-) -> dict[str, Any] | None:
-    """The comparison on validation as everybody may see it: of hidden labels better or not, and no
-    number. None without a score."""
-    if not secret(approved, Split.VALIDATION.value):
-        comparison = compared(project, experiment, approved)
-        return None if comparison is None else {**comparison, "labels": READABLE_LABELS}
-    told = latest_release(project, experiment.id, approved, Split.VALIDATION)
-    if told is None or told.comparison is None:
-        return None
-    numbers = ("difference", "floor", "p", "p_corrected", "paired")
-    return {
-        "split": Split.VALIDATION.value,
-        **dict.fromkeys(numbers),
-        "no_longer": {},
-        **told.comparison,
-        "better": told.better,
-        "labels": HIDDEN_LABELS,
-        "answer": told.answer,
-        "step": told.step,
-        "best": told.best,
     }

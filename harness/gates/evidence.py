@@ -124,7 +124,7 @@ class GateEvidence:
     compared: Sequence[Any] | None = None
     """As `evaluation.tries.comparison_inputs`."""
     comparison: Mapping[str, Any] | None = None
-    """`evaluation.released.released_comparison`; None where only freshness is asked."""
+    """`evaluation.comparison.released_comparison`; None where only freshness is asked."""
     in_train: Mapping[str, float] | None = None
     """Rows of the split in the training rows, as the approval found them."""
     validation: ValidationReference | None = None

@@ -163,6 +163,16 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Leave it out, or explain why it is known at prediction time.",
         PASS,
     ),
+    "groups_too_few": FindingKind(
+        "A split has so few groups that no difference is beyond their luck.",
+        "Put more groups into it, or compare by another column.",
+        PASS,
+    ),
+    "scorer_not_probed": FindingKind(
+        "A script scorer was not tried: without a sandbox it runs for a person only.",
+        "A person runs `harness plan check`; approval tries it in any case.",
+        PASS,
+    ),
     "id_tells_label": FindingKind(
         "The ids tell the label.", "Give the rows ids that say nothing.", PASS
     ),
