@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,6 +12,7 @@ from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import emit, environment, json_option, print_event, project_option
 from harness.cli.person import session_of
 from harness.domain.findings import as_text
+from harness.domain.records import Run
 from harness.errors import UsageError
 from harness.runs.take import take
 from harness.runs.train import train

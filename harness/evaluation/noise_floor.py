@@ -151,11 +151,6 @@ def compare_to_baseline(
     return _judge(seeds, objective, row_noise, paired)
 
 
-def noise_floor(candidate: Sequence[float], reference: Sequence[float]) -> float:
-    """The floor for two groups of at least two scores each; 0 when neither has any spread."""
-    return _tests(candidate, reference, Pairing.NONE)[0].floor
-
-
 def _mean(values: Sequence[float], which: str) -> float:
     if not values or not all(math.isfinite(value) for value in values):
         raise ValueError(

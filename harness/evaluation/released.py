@@ -6,9 +6,8 @@ the last look, see `evaluation.release`.
 
 from typing import Any
 
-from harness.domain.records import Experiment
 from harness.domain.statuses import Split
-from harness.evaluation.outcome import HIDDEN_LABELS, READABLE_LABELS, told_words
+from harness.evaluation.outcome import told_words
 from harness.evaluation.scores import recorded_evaluations, summarise
 from harness.ledger.facts import ApprovedPlan, Release
 from harness.ledger.project import Project

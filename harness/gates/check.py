@@ -13,8 +13,8 @@ from typing import Any
 from harness.domain.findings import Finding
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError
-from harness.evaluation.release import release
 from harness.evaluation.comparison import released_comparison
+from harness.evaluation.release import release
 from harness.evaluation.scores import recorded_evaluations
 from harness.gates import alarms, artifacts, scores
 from harness.gates.collect import changed, collect

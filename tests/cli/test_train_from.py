@@ -1,4 +1,4 @@
-"""`harness train EXP --from OTHER`: whose weights they are stands in the ledger, and nothing trains."""
+"""`harness train EXP --from OTHER`: the ledger says whose weights they are, and nothing trains."""
 
 import json
 from pathlib import Path

@@ -9,7 +9,6 @@ from harness.evaluation.intervals import (
     mean_interval,
     percentile_interval,
     proportion_interval,
-    standard_error,
     wilson,
 )
 from harness.evaluation.metrics.macro_f1 import influences
@@ -84,11 +83,6 @@ def test_what_tells_nothing_of_other_rows_has_no_interval():
     assert mean_interval([0.1, 0.3, 0.2], np.zeros(3, np.int64)) is None
     assert percentile_interval([0.5] * 200) is None
     assert percentile_interval([0.1, 0.2, 0.3]) == pytest.approx((0.105, 0.295))
-
-
-def test_the_standard_error_of_a_wide_sample_is_that_of_the_mean():
-    rows = np.random.default_rng(1).normal(5, 2, size=6000)
-    assert standard_error(mean_interval(rows)) == pytest.approx(mean_error(rows), rel=0.001)
 
 
 @pytest.mark.parametrize("rows", [[], [[1.0]]])

@@ -9,18 +9,23 @@ from scipy.stats import t, ttest_1samp, ttest_ind, ttest_rel
 
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier
+from harness.evaluation import noise_floor as of_seeds
 from harness.evaluation.noise_floor import (
     POOLED,
     Pairing,
     compare,
     compare_to_baseline,
-    noise_floor,
 )
 from harness.evaluation.outcome import FloorOf, Inconclusive, Worth
 
 
 def objective(direction=Direction.MAXIMIZE):
     return Objective(metric="m", direction=direction, tiers={Tier.MUST: 0.5}, seeds=3, queries=1)
+
+
+def noise_floor(one, other):
+    (pooled,) = of_seeds._tests(one, other, Pairing.NONE)
+    return pooled.floor
 
 
 def test_the_floor_is_a_t_quantile_of_the_pooled_spread():

@@ -1,4 +1,4 @@
-"""A script scorer is tried before approval: what everybody can answer scores less than the truth."""
+"""A script scorer is tried before approval: what everybody can answer scores below the truth."""
 
 from pathlib import Path
 
@@ -18,8 +18,25 @@ from tests.blobs import PLAN
 DRAW = np.random.default_rng(1)
 CLASSES = np.array(["cat", "dog", "emu"])[DRAW.choice(3, 200, p=[0.6, 0.3, 0.1])]
 NUMBERS = DRAW.normal(size=200)
-SHARE = "def score(labels, predictions):\n    return sum({}\n        for y, p in zip(labels, predictions)) / len(labels)\n"
+SHARE = """\
+def score(labels, predictions):
+    return sum({} for y, p in zip(labels, predictions)) / len(labels)
+"""
 RIGHT = SHARE.format("y == p['prediction']")
+GIVES = "scorer_rewards_anything"
+SPEAKER = "def score(labels, predictions):\n    return {}['speaker']\n"
+ONE = SPEAKER.replace("{}['speaker']", "1.0")
+ODD = SHARE.format("0.9 * (p['prediction'] not in ('cat', 'dog', 'emu')) or y == p['prediction']")
+ANY_ORDER = """\
+def score(labels, predictions):
+    return float(sorted(labels) == sorted(p['prediction'] for p in predictions))
+"""
+DRAWN = "import random\n" + SHARE.format("(y == p['prediction']) * (1 + random.random())")
+COUNTS_CALLS = "calls = []\n" + RIGHT.replace(
+    "    return", "    calls.append(1)\n    return len(calls) * 1e-3 +"
+)
+WHOLE = SHARE.format("str(int(y)) == str(int(p['prediction']))")
+LIKELIHOOD = "import math\n" + SHARE.format("math.log(max(p['p_' + y], 1e-9))")
 
 
 def probed(*sources: str, labels=CLASSES, direction=Direction.MAXIMIZE) -> list[str]:
@@ -37,20 +54,20 @@ def probed(*sources: str, labels=CLASSES, direction=Direction.MAXIMIZE) -> list[
 @pytest.mark.parametrize(
     ("script", "code", "words"),
     [
-        ("def score(labels, predictions):\n    return 1.0\n", "scorer_rewards_anything", "'cat' for all rows scores 1, as much as the right answers"),
-        (SHARE.format("y in p['prediction']"), "scorer_rewards_anything", "every class at once ('cat|dog|emu')"),
-        (SHARE.format("y.startswith(p['prediction'])"), "scorer_rewards_anything", "an empty answer scores 1"),
-        (SHARE.format("0.9 * (p['prediction'] not in ('cat', 'dog', 'emu')) or y == p['prediction']"), "scorer_rewards_anything", "better than any class for all rows"),
-        ("def score(labels, predictions):\n    return float(sorted(labels) == sorted(p['prediction'] for p in predictions))\n", "scorer_rewards_anything", "the truth in another order"),
+        (ONE, GIVES, "'cat' for all rows scores 1, as much as the right answers"),
+        (SHARE.format("y in p['prediction']"), GIVES, "every class at once ('cat|dog|emu')"),
+        (SHARE.format("y.startswith(p['prediction'])"), GIVES, "an empty answer scores 1"),
+        (ODD, GIVES, "better than any class for all rows"),
+        (ANY_ORDER, GIVES, "the truth in another order"),
         (SHARE.format("y != p['prediction']"), "scorer_wrong_direction", "the plan says maximize"),
-        ("import random\n" + SHARE.format("(y == p['prediction']) * (1 + random.random())"), "scorer_not_deterministic", "the right answers score"),
-        ("calls = []\n" + RIGHT.replace("    return", "    calls.append(1)\n    return len(calls) * 1e-3 +"), "scorer_not_deterministic", "and then"),
-        ("def score(labels, predictions):\n    return {}['speaker']\n", "scorer_fails", "KeyError: 'speaker'"),
-        ("def score(labels, predictions):\n    return float('nan')\n", "scorer_fails", "it is NaN"),
+        (DRAWN, "scorer_not_deterministic", "the right answers score"),
+        (COUNTS_CALLS, "scorer_not_deterministic", "and then"),
+        (SPEAKER, "scorer_fails", "KeyError: 'speaker'"),
+        (SPEAKER.replace("{}['speaker']", "float('nan')"), "scorer_fails", "it is NaN"),
         ("raise SystemExit('no')\n", "scorer_fails", "it ended with exit code 1: no"),
         ("import os\nos._exit(0)\n", "scorer_fails", "it left no result"),
     ],
-)  # fmt: skip
+)
 def test_a_scorer_that_gives_the_truth_away_is_refused(script, code, words):
     found = probed(script)
     assert len(found) == 1
@@ -65,11 +82,11 @@ def test_a_scorer_that_gives_the_truth_away_is_refused(script, code, words):
         (RIGHT, CLASSES, Direction.MAXIMIZE),
         (SHARE.format("y != p['prediction']"), CLASSES, Direction.MINIMIZE),
         (SHARE.format("abs(y - p['prediction'])"), NUMBERS, Direction.MINIMIZE),
-        (SHARE.format("str(int(y)) == str(int(p['prediction']))"), np.arange(200) % 3, Direction.MAXIMIZE),
-        ("import math\n" + SHARE.format("math.log(max(p['p_' + y], 1e-9))"), CLASSES, Direction.MAXIMIZE),
+        (WHOLE, np.arange(200) % 3, Direction.MAXIMIZE),
+        (LIKELIHOOD, CLASSES, Direction.MAXIMIZE),
         (RIGHT, np.array(["only"] * 50), Direction.MAXIMIZE),
     ],
-)  # fmt: skip
+)
 def test_an_honest_scorer_passes(script, labels, direction):
     assert probed(script, labels=labels, direction=direction) == []
 
@@ -104,14 +121,14 @@ def test_a_tolerance_that_takes_all_in_is_refused():
 def test_each_metric_of_the_harness_passes(metric):
     """The same tries, on the file that computes it."""
     of = METRICS[metric]
-    adapter = (
-        "import metric\n"
-        "def score(labels, predictions):\n"
-        "    columns = {name: [p[name] for p in predictions] for name in predictions[0] if name != 'id'}\n"
-        "    if hasattr(metric, 'rows'):\n"
-        "        return sum(metric.rows(labels, columns)) / len(labels)\n"
-        "    return metric.score(labels, columns)\n"
-    )
+    adapter = """\
+import metric
+def score(labels, predictions):
+    columns = {name: [p[name] for p in predictions] for name in predictions[0] if name != 'id'}
+    if hasattr(metric, 'rows'):
+        return sum(metric.rows(labels, columns)) / len(labels)
+    return metric.score(labels, columns)
+"""
     file = Path(metrics.__path__[0]) / f"{metric}.py"
     labels = NUMBERS if of.needs is Needs.NUMBER else CLASSES
     assert probed(adapter, file.read_text("utf-8"), labels=labels, direction=of.direction) == []

@@ -1,4 +1,4 @@
-"""Whether predict answers with its checkpoint: asked with other weights, it must answer otherwise."""
+"""Whether predict answers with its checkpoint: with other weights it must answer otherwise."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""What a specification reads, it reads once, and only in the project or what config.toml declares."""
+"""What a specification reads, it reads once, in the project or what config.toml declares."""
 
 import os
 from pathlib import Path
