@@ -82,7 +82,7 @@ def test_a_script_on_probabilities_has_no_trivial_baseline_of_another_form(workp
         "def score(labels, predictions):\n    return sum(p['p_' + l] for l, p in zip(labels,"
         " predictions))\n"
     )
-    body = "write([(row['id'], 0.25, 0.75) for row in rows], ('id', 'p_a', 'p_b'))\n"
+    body = "write([(row['id'], 0.25 + cut, 0.75 - cut) for row in rows], ('id', 'p_a', 'p_b'))\n"
     outcome = workplace.evaluate(
         PREDICT + body, unsandboxed, scorer=frozen(workplace.objects, script), metric="mass"
     )

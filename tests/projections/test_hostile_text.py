@@ -197,6 +197,7 @@ def pages(ledger: Ledger, name: str, text: str) -> dict[str, str]:
         "objective": text,
         "workflow": "classical-ml",
         "references": [text],
+        "data": {"train": text},
         "training": {"entry": text},
         "oracle": approved.content["oracle"] | {"predict": text},
     }

@@ -106,7 +106,7 @@ def test_a_resume_that_is_not_exact_is_a_fact_of_the_run_and_a_note_of_its_gate(
         "resume_not_exact",
         {"run": "exp-0001/run-01", "resumes": 1},
     )
-    assert "without all that it had: optimizer, bad  [2J not put back" in found.message
+    assert "without all that it had: optimizer, bad not put back" in found.message
     (run,) = project.ledger.runs("exp-0001")
     assert [item.code for item in run.findings] == ["resume_not_exact"]
     verdict = check_gate(project, "exp-0001", GateName.VALIDATION)
