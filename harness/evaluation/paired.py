@@ -155,8 +155,11 @@ def signs_p(sums: Rows, *, seed: int) -> float:
         flipped = bits[: part * units].reshape(part, units).astype(np.float64) @ sums
         outside += int((np.abs(sums.sum() - 2 * flipped) >= least).sum())
         left -= part
-    # Add one to both: the observed signs are among the possible ones, and no p is ever 0.
-    return (1 + outside) / (TOSSES + 1)
+    # Add one to both: the observed signs are among the possible ones, and no p is ever 0. Where
+    # hardly any toss is as far out Hoeffding's bound (1963) says more, so that many tries cannot
+    # multiply the least p beyond the level.
+    bound = 2 * math.exp(-(total**2) / (2 * float(sums @ sums)))
+    return min(bound, (1 + outside) / (TOSSES + 1))
 
 
 def _half_width(differences: Rows, groups: Groups | None, units: int) -> float:

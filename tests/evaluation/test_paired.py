@@ -81,6 +81,13 @@ def test_few_units_are_enumerated_as_the_sign_test_of_a_textbook():
     assert signs_p(some, seed=1) == np.mean(np.abs(signs @ some) >= some.sum())
 
 
+def test_a_clear_difference_outlives_many_tries():
+    """200 rows that all gain: 2 / 2 ** 200 is known to be below 1e-40, whatever 4,999 tosses see."""
+    sums = np.full(200, 0.1)
+    assert signs_p(sums, seed=1) < 1e-40
+    assert signs_p(sums * np.where(np.arange(200) % 2, 1, -1), seed=1) == 1.0
+
+
 def test_of_right_and_wrong_rows_the_signs_are_mcnemars_test():
     differences = np.array([1.0] * 9 + [-1.0] * 2 + [0.0] * 40)
     assert signs_p(differences, seed=1) == pytest.approx(mcnemar(9, 2))
