@@ -22,9 +22,8 @@ from harness.evaluation.ladder import (
     tier_bits,
     value_of,
 )
-from harness.evaluation.released import released_score
+from harness.evaluation.released import digest, released_score
 from harness.evaluation.scoring import scorer_of
-from harness.files import canonical_json, sha256_bytes
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of
@@ -175,7 +174,3 @@ def _centre(
     if expected is None:
         expected = next((objective.tiers[tier] for tier in Tier if tier in objective.tiers), 0.0)
     return cell_of(expected, step, objective.direction)
-
-
-def digest(value: object) -> str:
-    return sha256_bytes(canonical_json(value))[:32]

@@ -12,11 +12,11 @@ from typing import Any
 from harness.domain.records import Experiment
 from harness.domain.statuses import Split, spoken
 from harness.errors import RefusedError
-from harness.evaluation.answers import Frame, Word, code_bits, digest, frame_of, limits, word_for
+from harness.evaluation.answers import Frame, Word, code_bits, frame_of, limits, word_for
 from harness.evaluation.carry_over import OVERFITTED, carried_over
 from harness.evaluation.comparison import compared
 from harness.evaluation.ladder import Answer, Bound, value_of
-from harness.evaluation.released import bits_limit, bits_told, latest_release
+from harness.evaluation.released import bits_limit, bits_told, digest, latest_release
 from harness.evaluation.scores import (
     Score,
     counted_evaluations,
@@ -38,13 +38,6 @@ def to_release(project: Project, experiment: str, approved: ApprovedPlan, split:
     now = _inputs(project, record, approved, split)
     last = latest_release(project, experiment, approved, split)
     return now is not None and (last is None or last.inputs != now)
-
-
-def told_now(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> bool:
-    """Whether what was told last is about the evaluations that count now."""
-    last = latest_release(project, experiment, approved, split)
-    own = _own(recorded_evaluations(project, experiment, approved, split))
-    return last is not None and last.inputs.partition("/")[0] == own
 
 
 def require_room(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> None:
@@ -123,11 +116,7 @@ def _inputs(
         return None
     other = reference_of(project, record, approved)
     theirs = [] if other is None else recorded_evaluations(project, other, approved, split)
-    return f"{_own(own)}/{digest([other, identities(theirs)])}"
-
-
-def _own(evaluations: list[Evaluation]) -> str:
-    return digest(identities(evaluations))
+    return f"{digest(identities(own))}/{digest([other, identities(theirs)])}"
 
 
 def _exact(

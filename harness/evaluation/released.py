@@ -9,6 +9,8 @@ from typing import Any
 from harness.domain.statuses import Split
 from harness.evaluation.outcome import told_words
 from harness.evaluation.scores import recorded_evaluations, summarise
+from harness.evaluation.tries import identities
+from harness.files import canonical_json, sha256_bytes
 from harness.ledger.facts import ApprovedPlan, Release
 from harness.ledger.project import Project
 from harness.plans.approved import secret
@@ -73,3 +75,14 @@ def released_score(
         },
         "evidence": told.grade.words,
     }
+
+
+def told_now(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> bool:
+    """Whether what was told last is about the evaluations that count now."""
+    last = latest_release(project, experiment, approved, split)
+    own = digest(identities(recorded_evaluations(project, experiment, approved, split)))
+    return last is not None and last.inputs.partition("/")[0] == own
+
+
+def digest(value: object) -> str:
+    return sha256_bytes(canonical_json(value))[:32]

@@ -24,8 +24,7 @@ from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import GateName, Split
 from harness.errors import ConfigError
-from harness.evaluation.release import told_now
-from harness.evaluation.released import released_score
+from harness.evaluation.released import released_score, told_now
 from harness.evaluation.scores import counted_runs, recorded_evaluations, seed_findings
 from harness.evaluation.tries import comparison_inputs
 from harness.files import canonical_json, sha256_bytes

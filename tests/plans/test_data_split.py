@@ -290,7 +290,7 @@ def test_the_filled_plan_can_be_approved_for_numbers_too(
     assert check_plan(root, root / "plan.md", environment).problems == ()
 
 
-STEPS = 9
+STEPS = 10
 """The vault's key, held-out, its note, the hidden validation, its note, train, the original and its note are renamed
 into place; the original is unlinked."""
 
