@@ -67,7 +67,11 @@ class Way:
         self.step(label, model, refusal(UNSEEN))
         for _ in range(THRESHOLDS.observations):
             observe(
-                self.project, model, "accepted", by=BY, note="made up: no worker ran in shadow here"
+                self.project,
+                model,
+                "accepted",
+                by=BY,
+                note="made up: no worker ran in shadow here",
             )
         self.step(label, model, refusal({"shadow seconds"}))
         self.clock.ahead += THRESHOLDS.shadow_seconds

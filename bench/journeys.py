@@ -139,7 +139,9 @@ class Lab:
             text=True,
         )
         if ended.returncode not in codes:
-            raise SystemExit(f"{words} ended with {ended.returncode}: {ended.stdout}{ended.stderr}")
+            raise SystemExit(
+                f"{words} ended with {ended.returncode}: {ended.stdout}{ended.stderr}"
+            )
         return Traced(**json.loads(self.out.read_text("utf-8")))
 
     def harness(self, *words: str) -> dict[str, Any]:
@@ -231,7 +233,9 @@ def journeys(lab: Lab) -> dict[str, Traced]:
 def traced_start_run(lab: Lab) -> Traced:
     """The process that answers the tool call; the supervisor that it starts is another one."""
     train = lab.journey.root / "train.py"
-    train.write_text(train.read_text("utf-8") + "# another version: its seeds have not completed\n")
+    train.write_text(
+        train.read_text("utf-8") + "# another version: its seeds have not completed\n"
+    )
     traced = lab.traced("harness", "mcp", given=start_run_lines())
     # The supervisor outlives the server; the project's folder must not go before it.
     while "already_training" in lab.journey.harness("train", EXPERIMENT, "--json").stdout:

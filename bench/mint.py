@@ -168,7 +168,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--mints", type=int, default=3)
-    parser.add_argument("--folder", type=Path, default=None, help="a folder on the disk to measure")
+    parser.add_argument(
+        "--folder", type=Path, default=None, help="a folder on the disk to measure"
+    )
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
@@ -177,7 +179,9 @@ def main() -> int:
             print(f"building a project of {size} experiments", flush=True)
             opened[size] = build(Path(folder) / str(size), size)
         times: dict[int, list[float]] = {size: [] for size in SIZES}
-        for _ in range(options.repeats):  # sizes alternate, so that a busy machine hits all of them
+        for _ in range(
+            options.repeats
+        ):  # sizes alternate, so that a busy machine hits all of them
             for size in SIZES:
                 times[size].append(
                     statistics.median(mint(*opened[size]) for _ in range(options.mints))

@@ -38,7 +38,10 @@ def calls(root: str) -> dict[str, dict[str, Any]]:
     }
     inputs = {
         "Edit": ("Edit", {"file_path": f"{root}/train.py", "old_string": "a", "new_string": "b"}),
-        "Write of 20 kB": ("Write", {"file_path": f"{root}/model.py", "content": "x = 1\n" * 3400}),
+        "Write of 20 kB": (
+            "Write",
+            {"file_path": f"{root}/model.py", "content": "x = 1\n" * 3400},
+        ),
         "Bash pipeline": ("Bash", {"command": BASH}),
         "Bash, denied": ("Bash", {"command": "nohup python train.py --epochs 3 > log.txt 2>&1 &"}),
     }
@@ -77,7 +80,9 @@ def snapshot_of(folder: Path) -> dict[str, Any]:
         f"write_policy_snapshot(open_project(pathlib.Path({str(project)!r}), os.environ))"
     )
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
-    snapshot: dict[str, Any] = json.loads((project / ".harness" / "policy.json").read_text("utf-8"))
+    snapshot: dict[str, Any] = json.loads(
+        (project / ".harness" / "policy.json").read_text("utf-8")
+    )
     return snapshot | {"entry": ["python", "train.py"]}
 
 

@@ -143,7 +143,9 @@ def main(arguments: list[str]) -> int:
         return 2
     card = DOCS / "SCORECARD.md"
     if "--check" in arguments:
-        stale = [path.name for path, text in ((card, page), (readme, after)) if _text(path) != text]
+        stale = [
+            path.name for path, text in ((card, page), (readme, after)) if _text(path) != text
+        ]
         if stale:
             print(
                 f"{', '.join(stale)}: not what docs/scorecard.yaml and docs/evidence/ say; run"

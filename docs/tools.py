@@ -45,7 +45,9 @@ def _section(tool: AgentTool[Any]) -> str:
     required = tool.schema["required"]
     for name, schema in tool.schema["properties"].items():
         needed = "yes" if name in required else "no"
-        lines.append(f"| `{name}` | {_kind(schema)} | {needed} | {schema.get('description', '')} |")
+        lines.append(
+            f"| `{name}` | {_kind(schema)} | {needed} | {schema.get('description', '')} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -115,7 +115,9 @@ def _close(path: Path, *, look_in: bool) -> None:
                 _close(inner, look_in=False)
 
 
-def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: int = 0o644) -> None:
+def atomic_write(
+    path: Path, data: bytes | str, *, durable: bool = True, mode: int = 0o644
+) -> None:
     """Replace `path` with `data` as `replacing` does."""
     with replacing(path, durable=durable, mode=mode) as new:
         new.stream.write(data.encode("utf-8") if isinstance(data, str) else data)
@@ -247,4 +249,6 @@ def walk_files(root: Path) -> Iterator[Path]:
 
 def irregular_file(root: Path) -> Path | None:
     """The first file below `root` that is a link, a pipe, a socket or a device."""
-    return next((path for path in walk_files(root) if not stat.S_ISREG(path.lstat().st_mode)), None)
+    return next(
+        (path for path in walk_files(root) if not stat.S_ISREG(path.lstat().st_mode)), None
+    )

@@ -108,7 +108,9 @@ def main() -> int:
     results = {pinned: prove(bundled_cli(), pinned, words)}
     with tempfile.TemporaryDirectory() as folder:
         other = (
-            from_npm(Path(folder), given.version) if given.version else newest(Path(folder), pinned)
+            from_npm(Path(folder), given.version)
+            if given.version
+            else newest(Path(folder), pinned)
         )
         version = pinned if other is None else version_of(other)
         if other is None or version == pinned:

@@ -173,7 +173,9 @@ class World:
         findings: Sequence[dict[str, Any]] = (),
     ) -> Run:
         ledger, layout = self.project.ledger, self.project.layout
-        snapshot = take_snapshot(self.root, layout.objects, exclude=data_paths(self.project.plan()))
+        snapshot = take_snapshot(
+            self.root, layout.objects, exclude=data_paths(self.project.plan())
+        )
         write_snapshot(snapshot, self.path(experiment, "code"))
         token = f"token-{experiment}-{seed}-{len(ledger.runs(experiment))}"
         run = ledger.register_run(

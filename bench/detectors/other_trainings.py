@@ -137,7 +137,11 @@ def sklearn_sgd(seed: int, fault: str = "") -> Iterator[dict[str, Any]]:
         train, later = losses
         yield _row(
             row,
-            {"train_loss": train, "val_loss": later, "val_accuracy": model.score(later_x, later_y)},
+            {
+                "train_loss": train,
+                "val_loss": later,
+                "val_accuracy": model.score(later_x, later_y),
+            },
             None,
         )
 
@@ -176,7 +180,12 @@ def _arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 def _row(
     row: int, metrics: dict[str, float], rate: float | None, *, by_epoch: bool = True
 ) -> dict[str, Any]:
-    plain: dict[str, Any] = {"event": "epoch", "step": row, "t": process_time(), "metrics": metrics}
+    plain: dict[str, Any] = {
+        "event": "epoch",
+        "step": row,
+        "t": process_time(),
+        "metrics": metrics,
+    }
     if rate is not None:
         plain["learning_rate"] = rate
     return {**plain, "epoch": row} if by_epoch else plain

@@ -183,7 +183,9 @@ def _diagnoses(body: str, where: str) -> Iterable[RunDiagnosis]:
     _, *pieces = _RUN.split(body)
     for run, text in zip(pieces[::2], pieces[1::2], strict=True):
         _, *halves = _PART.split(text)
-        parts = {title: part.strip() for title, part in zip(halves[::2], halves[1::2], strict=True)}
+        parts = {
+            title: part.strip() for title, part in zip(halves[::2], halves[1::2], strict=True)
+        }
         empty = [title for title in SECTIONS if not parts.get(title)]
         if empty:
             raise _diagnosis_error(

@@ -77,7 +77,8 @@ def read_front_matter(text: str, *, where: str) -> FrontMatter:
             f"found {_shown(lines[start])}; expected `---`, the start of the front matter",
         )
     end = next(
-        (number for number in range(start + 1, len(lines)) if lines[number].rstrip() == "---"), None
+        (number for number in range(start + 1, len(lines)) if lines[number].rstrip() == "---"),
+        None,
     )
     if end is None:
         raise _error(

@@ -34,7 +34,8 @@ def notes_of(metrics: Metrics) -> list[str]:
         more = f" ({len(metrics.notes)} times in all)" if len(metrics.notes) > 1 else ""
         notes.append(metrics.notes[-1] + more)
     return notes + [
-        f"a resume was not exact: {parts} not restored" for parts in not_restored(metrics.rows)[-1:]
+        f"a resume was not exact: {parts} not restored"
+        for parts in not_restored(metrics.rows)[-1:]
     ]
 
 

@@ -67,7 +67,9 @@ def read_npy(stream: BinaryIO, *, size: int, most_bytes: int) -> Array:
     """The one array of an npy file of `size` bytes, of which it may hold `most_bytes`. Raises
     BadFileError."""
     if size > most_bytes:
-        raise BadFileError(f"holds {size:,} bytes; at most {most_bytes:,} are read", too_large=size)
+        raise BadFileError(
+            f"holds {size:,} bytes; at most {most_bytes:,} are read", too_large=size
+        )
     with hostile("is not an npy file, or a damaged one"):
         return _array("one array", stream, size)
 
@@ -153,7 +155,9 @@ def _header(name: str, stream: Any) -> tuple[np.dtype[Any], tuple[int, ...], boo
         raise wrong
     descr, shape = header["descr"], header["shape"]
     if "O" in str(descr):
-        raise BadFileError("holds Python objects, which are never unpickled; expected plain arrays")
+        raise BadFileError(
+            "holds Python objects, which are never unpickled; expected plain arrays"
+        )
     whole = isinstance(shape, tuple) and all(isinstance(size, int) and size >= 0 for size in shape)
     if not isinstance(descr, str) or not whole:
         raise wrong

@@ -120,7 +120,9 @@ def _by_receipts(change: Change, activity: Activity) -> Iterator[Suspect]:
         )
         grade = Grade.LIKELY if inside else Grade.POSSIBLE
         between = [
-            r for r in activity.receipts if r.event == GUARD and before.time <= r.time <= after.time
+            r
+            for r in activity.receipts
+            if r.event == GUARD and before.time <= r.time <= after.time
         ]
         calls = tuple(_of_receipt(r.tool, r.call, r.time) for r in between[-_MOST_CALLS:])
         yield Suspect(session=activity.session, grade=grade, why=why, calls=calls)
@@ -137,7 +139,11 @@ def _by_receipts(change: Change, activity: Activity) -> Iterator[Suspect]:
 def _digest(control: Mapping[str, str], path: str) -> str | None:
     """The digest of `path`, or of a folder that is listed as one."""
     return next(
-        (digest for name, digest in control.items() if path == name or path.startswith(name + "/")),
+        (
+            digest
+            for name, digest in control.items()
+            if path == name or path.startswith(name + "/")
+        ),
         None,
     )
 

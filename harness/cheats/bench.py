@@ -60,7 +60,8 @@ def _rows(
         together = [one.id for one in chosen if _has_calls(one.id) and not _is_apart(one)]
         tasks = [[one.id] for one in chosen if one.id not in together]
         waiting = [
-            pool.submit(rows_of, bases, names) for names in ([together] if together else []) + tasks
+            pool.submit(rows_of, bases, names)
+            for names in ([together] if together else []) + tasks
         ]
         for future in as_completed(waiting):
             for name, row in future.result().items():

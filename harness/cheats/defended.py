@@ -273,7 +273,9 @@ def judged(
         _look_again(by, within, experiment, number)
     gate(place, experiment, GateName.HELD_OUT, seen)
     _act(place, attack, sandbox, values, seen, Moment.CLOSED)
-    verdict = gate(place, experiment, GateName.HELD_OUT, seen)  # as it stands when a person decides
+    verdict = gate(
+        place, experiment, GateName.HELD_OUT, seen
+    )  # as it stands when a person decides
     if decide and verdict is not None and verdict.verdict is Verdict.PASS:
         _decide(place, experiment, verdict, seen)
     return verdict
@@ -302,7 +304,9 @@ def _decide(place: LabProject, experiment: str, verdict: RecordedVerdict, seen: 
         seen.refused(error)
 
 
-def gate(place: LabProject, experiment: str, gate: GateName, seen: Trail) -> RecordedVerdict | None:
+def gate(
+    place: LabProject, experiment: str, gate: GateName, seen: Trail
+) -> RecordedVerdict | None:
     try:
         with opened(place) as project:
             verdict = check_gate(project, experiment, gate, transcripts=[place.home / "config"])

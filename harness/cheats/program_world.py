@@ -239,7 +239,14 @@ def _scores(place: LabProject, folder: Path, name: str, adapter: Path | None) ->
     }
     asked, answer = folder / f"{name}.json", folder / f"{name}.answer.json"
     asked.write_text(json.dumps(request))
-    words = [sys.executable, _evaluator(place)[1], "--request", str(asked), "--output", str(answer)]
+    words = [
+        sys.executable,
+        _evaluator(place)[1],
+        "--request",
+        str(asked),
+        "--output",
+        str(answer),
+    ]
     place.run(words)
     return {one["id"]: one["value"] for one in json.loads(answer.read_text())["scores"]}
 
@@ -257,8 +264,12 @@ def by_harness(place: LabProject, attack: Attack) -> AttackOutcome:
             sandbox=choose(SandboxKind.NONE, required=False),
             inherited=place.environment(),
         )
-        made = {steps: _trained(program, place, steps, SEEDS[0], codes) for steps in _tries(attack)}
-        looks = {steps: _evaluated(program, model, codes) for steps, model in made.items() if model}
+        made = {
+            steps: _trained(program, place, steps, SEEDS[0], codes) for steps in _tries(attack)
+        }
+        looks = {
+            steps: _evaluated(program, model, codes) for steps, model in made.items() if model
+        }
         gains = {steps: one.delta or 0.0 for steps, one in looks.items() if one is not None}
         models = [model for model in made.values() if model]
         if gains:

@@ -99,7 +99,9 @@ def leave_one_out(document: Document) -> list[dict[str, Any]]:
             row["id"] for row in document["attacks"] if row["caught"] and name in row["caught_by"]
         ]
         sole = [
-            row["id"] for row in document["attacks"] if row["caught"] and row["caught_by"] == [name]
+            row["id"]
+            for row in document["attacks"]
+            if row["caught"] and row["caught_by"] == [name]
         ]
         rows.append({"defence": name, "what": what, "stops": stops, "sole": sole})
     return rows
@@ -181,7 +183,9 @@ def _of_before(document: Document) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    lines += [
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows
+    ]
     return [*lines, ""]
 
 
@@ -234,7 +238,11 @@ def _missed(attacks: Sequence[Document]) -> list[str]:
 
 def _control_table(controls: Sequence[Document]) -> list[str]:
     rows = (
-        (f"`{row['id']}`", row["what"], ", ".join(row["said"]) if row["refused"] else "not refused")
+        (
+            f"`{row['id']}`",
+            row["what"],
+            ", ".join(row["said"]) if row["refused"] else "not refused",
+        )
         for row in controls
         if "fault" not in row
     )

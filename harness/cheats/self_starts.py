@@ -36,7 +36,8 @@ def by_harness(place: LabProject, attack: Attack) -> AttackOutcome:
         )
         if opened.returncode:
             raise HarnessError(
-                f"The lab's pane did not open: {opened.stdout}{opened.stderr}.", hint="Fix the lab."
+                f"The lab's pane did not open: {opened.stdout}{opened.stderr}.",
+                hint="Fix the lab.",
             )
         return _outcome(place, attack)
     finally:

@@ -147,7 +147,9 @@ def _claims(place: LabProject, attack: Attack) -> None:
     result.write_text(f"{attack.summary}\n", "utf-8")
     stated = _SAID.search(attack.summary)
     if stated is not None:
-        (place.root / "result.json").write_text(json.dumps({"accuracy": float(stated[1])}), "utf-8")
+        (place.root / "result.json").write_text(
+            json.dumps({"accuracy": float(stated[1])}), "utf-8"
+        )
     if attack.claims:
         (place.root / "result.json").write_text(
             json.dumps({k: float(v) for k, v in attack.claims.items()}), "utf-8"
@@ -177,7 +179,9 @@ def _train(by: _Started, experiment: str, command: tuple[str, ...]) -> str:
 def _checkpoints(place: LabProject, experiment: str) -> list[Path]:
     """The last file that was saved as a checkpoint."""
     found = [
-        path for path in (run_folder(place, experiment) / "checkpoints").glob("*") if path.is_file()
+        path
+        for path in (run_folder(place, experiment) / "checkpoints").glob("*")
+        if path.is_file()
     ]
     newest = sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))[-1:]
     return [path.resolve() for path in newest]

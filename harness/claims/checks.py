@@ -178,7 +178,9 @@ def _logged(statement: Statement, experiment: KnownExperiment) -> Answer | None:
             statement.split
         ]
         keys = [
-            key for key in keys if any(part in key.lower() for part in short) or _plain(key) == name
+            key
+            for key in keys
+            if any(part in key.lower() for part in short) or _plain(key) == name
         ]
     if not keys:
         return None

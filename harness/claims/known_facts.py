@@ -133,7 +133,9 @@ def _number(value: object) -> float | None:
     if isinstance(value, str):
         match = re.match(r"[-+]?\d+(?:\.\d+)?", value)
         return float(match.group()) if match else None
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    usable = (
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    )
     return float(value) if usable and isinstance(value, int | float) else None
 
 
@@ -230,5 +232,7 @@ def _words(text: str) -> frozenset[str]:
 def _plain(word: str) -> str:
     known = _SAME.get(word, word)
     return (
-        known[:-1] if len(known) > 3 and known.endswith("s") and not known.endswith("ss") else known
+        known[:-1]
+        if len(known) > 3 and known.endswith("s") and not known.endswith("ss")
+        else known
     )

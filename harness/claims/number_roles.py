@@ -43,7 +43,8 @@ def is_forecast(parsed: ParsedSentence, figure: Figure) -> bool:
     if _FORECAST.search(clause):
         return True
     return any(
-        len(clause[match.end() :].split()) <= _WORDS_BETWEEN for match in _SETS_OUT.finditer(clause)
+        len(clause[match.end() :].split()) <= _WORDS_BETWEEN
+        for match in _SETS_OUT.finditer(clause)
     )
 
 
@@ -100,7 +101,9 @@ def reference_of(parsed: ParsedSentence, figure: Figure) -> Reference | None:
         re.I,
     )
     if of_parent:
-        return Reference.PARENT if of_parent["own"] or not of_parent["than"] else Reference.COMPARED
+        return (
+            Reference.PARENT if of_parent["own"] or not of_parent["than"] else Reference.COMPARED
+        )
     compared = re.search(rf"\b(?:{_COMPARES}|{_EARLIER}){tail}", before, re.I)
     pair = _PAIR.search(before)
     if _OTHER_AFTER.match(parsed.after(figure)) or (pair and not pair["from"]):
@@ -208,7 +211,9 @@ def is_score(parsed: ParsedSentence, figure: Figure) -> bool:
     if words.SCORE.search(before) or words.ACHIEVES.search(before):
         return True
     settings = not parsed.metrics and any(
-        _is_of_a_setting(parsed, number) for number in parsed.figures if number.start < figure.start
+        _is_of_a_setting(parsed, number)
+        for number in parsed.figures
+        if number.start < figure.start
     )
     if settings:
         return False

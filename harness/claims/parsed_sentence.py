@@ -111,7 +111,9 @@ def experiment_of(parsed: ParsedSentence, figure: Figure) -> str | None:
     named = parsed.experiments
     if not named:
         return parsed.sentence.experiment
-    paired = [one for one in parsed.figures if one.start >= parsed.sentence.first and not one.whole]
+    paired = [
+        one for one in parsed.figures if one.start >= parsed.sentence.first and not one.whole
+    ]
     if (
         figure in paired
         and len(paired) == len(named) > 1

@@ -66,7 +66,8 @@ _NO_FAILURE = re.compile(
     re.I,
 )
 _COUNT_LISTED = re.compile(
-    rf"\b(?P<unit>runs|seeds)\s*[:=]\s*(?P<n>{_NUMBER}) (?P<verb>completed|finished|failed)\b", re.I
+    rf"\b(?P<unit>runs|seeds)\s*[:=]\s*(?P<n>{_NUMBER}) (?P<verb>completed|finished|failed)\b",
+    re.I,
 )
 _COUNT_FAILURE = re.compile(
     rf"(?<![\w.])(?P<n>{_NUMBER}) (?:failures|crashes|failure|crash)\b", re.I

@@ -176,7 +176,9 @@ def _ends(text: str) -> Iterator[int]:
     begin = 0
     for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
         while end - begin > _LONGEST:
-            begin = text.rfind(" ", begin + _LONGEST // 2, begin + _LONGEST) + 1 or begin + _LONGEST
+            begin = (
+                text.rfind(" ", begin + _LONGEST // 2, begin + _LONGEST) + 1 or begin + _LONGEST
+            )
             yield begin
         yield end
         begin = end

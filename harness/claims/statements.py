@@ -179,11 +179,15 @@ def _interval(parsed: ParsedSentence, figure: Figure, before: str, after: str) -
         r"\s*[\])]", after
     )
     speaks = parsed.metrics or re.search(r"\b(?:interval|CI)\b", parsed.text)
-    of_gain = not parsed.metrics and re.search(r"\b(?:improvement|gain|difference)\b", before, re.I)
+    of_gain = not parsed.metrics and re.search(
+        r"\b(?:improvement|gain|difference)\b", before, re.I
+    )
     if not speaks or of_gain:
         return None
     called = words.INTERVAL.search(before) and not figure.whole and figure.unit != "points"
-    return _make(parsed, figure, Quantity.INTERVAL) if tied and (pair or second or called) else None
+    return (
+        _make(parsed, figure, Quantity.INTERVAL) if tied and (pair or second or called) else None
+    )
 
 
 def _difference(
@@ -206,7 +210,9 @@ def _difference(
         parsed.text[: parsed.sentence.first]
     )
     plain = later or (earlier and not figure.whole and not compared)
-    if of_rows or not (plain or figure.unit == "points" or signed or (column and not figure.whole)):
+    if of_rows or not (
+        plain or figure.unit == "points" or signed or (column and not figure.whole)
+    ):
         return None
     word = later or earlier
     worse = figure.sign == "-" or bool(word and word.groupdict().get("down"))

@@ -29,7 +29,16 @@ _KEPT = {
     *MACHINE,
     *OURS,
     *("PATH", "PWD", "SHELL", "TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"),
-    *("LANGUAGE", "EDITOR", "VISUAL", "PAGER", "BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "HOSTNAME"),
+    *(
+        "LANGUAGE",
+        "EDITOR",
+        "VISUAL",
+        "PAGER",
+        "BROWSER",
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "HOSTNAME",
+    ),
     *(
         "VIRTUAL_ENV",
         "SSL_CERT_FILE",

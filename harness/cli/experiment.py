@@ -195,7 +195,9 @@ def _exact_text(score: dict[str, Any]) -> str:
     title = f"{spoken(score['split'])}, mean {score['mean']}"
     if not all(run["here"] for run in score["runs"]):
         title += " (the exact records are not on this machine)"
-    table = render_table(title, columns, [[run[name] for name in columns] for run in score["runs"]])
+    table = render_table(
+        title, columns, [[run[name] for name in columns] for run in score["runs"]]
+    )
     found = [finding for run in score["runs"] for finding in run["findings"]]
     return table + "".join(f"  - {one['message']} {one['hint']}\n" for one in found)
 

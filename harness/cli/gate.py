@@ -43,7 +43,9 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
     """
     with changing(project) as opened:
         name = GateName(gate.replace("-", "_")) if gate else None
-        verdict = check_gate(opened, experiment, name, transcripts=[transcript_home(environment())])
+        verdict = check_gate(
+            opened, experiment, name, transcripts=[transcript_home(environment())]
+        )
     document = {
         "experiment": experiment,
         "gate": verdict.gate,

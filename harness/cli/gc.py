@@ -28,7 +28,12 @@ def command(experiments: tuple[str, ...], dry_run: bool, project: Path, as_json:
         done = remove_unneeded(
             opened, _named(opened, experiments), by=caller(environment()), dry_run=dry_run
         )
-    document = {"dry_run": dry_run, "removed": done.removed, "kept": done.kept, "bytes": done.bytes}
+    document = {
+        "dry_run": dry_run,
+        "removed": done.removed,
+        "kept": done.kept,
+        "bytes": done.bytes,
+    }
     emit(document, *_lines(done, dry_run=dry_run), as_json=as_json)
     sys.exit(1 if done.failed else 0)
 

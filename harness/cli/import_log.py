@@ -27,7 +27,8 @@ def command(path: Path, experiment: str | None, project: Path, as_json: bool) ->
     with changing(project) as opened:
         logs = find_logs(path, most=_MOST_LOGS)
         facts = [
-            import_log(opened, log, experiment=experiment, by=caller(environment())) for log in logs
+            import_log(opened, log, experiment=experiment, by=caller(environment()))
+            for log in logs
         ]
     document = {"evidence": Evidence.LOGGED.value, "imported": [fact.body() for fact in facts]}
     lines = [

@@ -146,11 +146,15 @@ def _prepare(
     return _Prepared(split=split, plan=path, written=written)
 
 
-def _print(done: Installation, prepared: _Prepared | None, *, dry_run: bool, as_json: bool) -> None:
+def _print(
+    done: Installation, prepared: _Prepared | None, *, dry_run: bool, as_json: bool
+) -> None:
     place = done.place
     report = None
     if place.mode is HooksMode.PROJECT and not dry_run:
-        report = run_doctor(place.root, environment(), start_cli=False, session=enclosing_session())
+        report = run_doctor(
+            place.root, environment(), start_cli=False, session=enclosing_session()
+        )
     document = {
         "project": str(place.layout.root),
         "root": str(place.root),

@@ -181,7 +181,11 @@ def as_words(option: str, text: str) -> list[str]:
         words = json.loads(text)
     except ValueError:
         words = None
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+    if (
+        not isinstance(words, list)
+        or not words
+        or not all(isinstance(word, str) for word in words)
+    ):
         raise UsageError(
             f"{option} is {text!r}; expected a JSON list of words.",
             hint='E.g. \'["python", "train.py"]\'.',

@@ -52,7 +52,9 @@ def _text(picture: dict[str, Any]) -> list[str]:
             f"         {plan['path']} has changed since; `harness plan approve` makes a new version"
         )
     if plan:
-        lines.append(f"told     {plan['bits_told']:g} of {plan['bits']:g} bits about secret labels")
+        lines.append(
+            f"told     {plan['bits_told']:g} of {plan['bits']:g} bits about secret labels"
+        )
     if picture["active"]:
         lines.append(f"active   {picture['active']}")
     lines += [

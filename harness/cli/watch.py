@@ -206,7 +206,9 @@ def _text(document: dict[str, Any]) -> list[str]:
         for run in document["runs"]
         for alarm in run["alarms"]
     ]
-    head = f"{document['experiment']}: {document['state']} ({document['evidence']}, not recomputed)"
+    head = (
+        f"{document['experiment']}: {document['state']} ({document['evidence']}, not recomputed)"
+    )
     return [head, render_table("", columns, rows) if rows else "no runs yet", *alarms]
 
 

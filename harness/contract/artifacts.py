@@ -153,7 +153,12 @@ ARTIFACTS: tuple[Artifact, ...] = (
         "methods that answer it",
     ),
     Artifact(
-        "code", "code.json", Scope.EXPERIMENT, HARNESS, Form.JSON, "the code snapshot: path to hash"
+        "code",
+        "code.json",
+        Scope.EXPERIMENT,
+        HARNESS,
+        Form.JSON,
+        "the code snapshot: path to hash",
     ),
     Artifact(
         "score",
@@ -228,7 +233,13 @@ REQUIRED: dict[GateName, tuple[str, ...]] = {
 }
 """Artifacts that a gate needs; it reads runs, evaluations and lineage from the ledger."""
 
-PROTECTED: tuple[str, ...] = (".claude", ".mcp.json", ".harness/hooks", ".git/hooks", ".git/config")
+PROTECTED: tuple[str, ...] = (
+    ".claude",
+    ".mcp.json",
+    ".harness/hooks",
+    ".git/hooks",
+    ".git/config",
+)
 """Further paths that only a person changes: they decide what is enforced."""
 PLUGIN_MANIFEST = ".claude-plugin/plugin.json"
 PLUGIN_PROTECTED: tuple[str, ...] = (

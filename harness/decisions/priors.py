@@ -62,7 +62,8 @@ def check_priors(
     for name in named:
         if name not in known:
             raise NotFoundError(
-                f"There is no prior {name!r}.", hint="`harness priors list` shows those that exist."
+                f"There is no prior {name!r}.",
+                hint="`harness priors list` shows those that exist.",
             )
     chosen = [known[name] for name in named] or [
         prior for prior in known.values() if prior.superseded_by is None

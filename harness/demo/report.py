@@ -93,7 +93,7 @@ def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], second
         f"Open next, in {root}:",
         f"  {relative(project.layout.project('checklist'))}   all experiments, one row each",
         f"  {relative(project.layout.decision_log)}   the decisions, and the reasons",
-        (f"  {relative(project.layout.project('receipts'))}/   every tool call, allowed or denied"),
+        (f"  {relative(project.layout.project('receipts'))}/   every tool call, allowed or not"),
         f"  `harness status --project {root}`, then `harness ledger verify --project {root}`",
     ]
     return "\n".join(lines)

@@ -60,12 +60,15 @@ class Alarm:
         return "loss_spike" if self.code == "spike_recovered" else self.code, self.metric
 
     def at_most(self, severity: Severity) -> Self:
-        return self if self.severity.weight <= severity.weight else replace(self, severity=severity)
+        return (
+            self if self.severity.weight <= severity.weight else replace(self, severity=severity)
+        )
 
     def plain(self) -> dict[str, Any]:
         """Strict JSON: non-finite values are their names."""
         points = [
-            {"row": p.row, "place": _real(p.place), "value": strict(p.value)} for p in self.evidence
+            {"row": p.row, "place": _real(p.place), "value": strict(p.value)}
+            for p in self.evidence
         ]
         return {
             "code": self.code,

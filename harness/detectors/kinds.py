@@ -79,7 +79,9 @@ KINDS: Mapping[str, AlarmKind] = {
         "A loss went well above where it started, or far above its best, and stays there.",
         {
             "above_start": Threshold(1.5, "times the level of the first rows", "measured"),
-            "above_best": Threshold(3.0, "times the best level, while above the start", "measured"),
+            "above_best": Threshold(
+                3.0, "times the best level, while above the start", "measured"
+            ),
             "nats": Threshold(
                 20.0, "nats, beside an accuracy", "a uniform guess among 50,000 classes has 10.8"
             ),
@@ -322,7 +324,9 @@ KINDS: Mapping[str, AlarmKind] = {
     "dpo_stuck": AlarmKind(
         "The preference loss stays at ln 2: chosen and rejected are not told apart.",
         {
-            "distance": Threshold(2e-3, "from ln 2", "a margin of zero: eq. 7 of arXiv 2305.18290"),
+            "distance": Threshold(
+                2e-3, "from ln 2", "a margin of zero: eq. 7 of arXiv 2305.18290"
+            ),
             "rows": Threshold(8, "rows in a row until the warning", _PERSISTENCE),
             "exact_rows": Threshold(3, "the same, at ln 2 to 1e-6", _PERSISTENCE),
         },

@@ -208,7 +208,9 @@ class DeadLearningRate(RunDetector):
             change,
             row,
             metric="learning_rate",
-            message=f"{rate:g}" if left is None else f"{rate:g} with {left:.0%} of the epochs left",
+            message=f"{rate:g}"
+            if left is None
+            else f"{rate:g} with {left:.0%} of the epochs left",
             evidence=(Point(row=row.number, place=row.place, value=rate),),
             threshold="rate",
             limits=self._limits,

@@ -52,7 +52,9 @@ def bundled_program() -> Path | None:
     return program if program.is_file() else None
 
 
-def version_of(program: Path, environment: Mapping[str, str]) -> tuple[tuple[int, ...] | None, str]:
+def version_of(
+    program: Path, environment: Mapping[str, str]
+) -> tuple[tuple[int, ...] | None, str]:
     """(version, output); the version is None when the CLI printed none in time."""
     with temporary_folder() as folder:
         try:

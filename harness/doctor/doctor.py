@@ -101,7 +101,9 @@ def run_doctor(
     """
     home = Path(environment.get("HOME") or os.path.expanduser("~"))
     try:
-        subject = look(root, environment, home=home, managed_folder=managed_folder, session=session)
+        subject = look(
+            root, environment, home=home, managed_folder=managed_folder, session=session
+        )
     except NotFoundError:
         below = projects_below(root.resolve())
         if not below:

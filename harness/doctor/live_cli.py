@@ -18,7 +18,12 @@ from harness.doctor.start_hooks import remove_receipts
 from harness.doctor.subject import DoctorSubject
 from harness.errors import GatewayError
 from harness.model_gateway.gateway import Gateway
-from harness.model_gateway.scenario import Scenario, ScenarioSession, ScenarioToolCall, ScenarioTurn
+from harness.model_gateway.scenario import (
+    Scenario,
+    ScenarioSession,
+    ScenarioToolCall,
+    ScenarioTurn,
+)
 from harness.model_gateway.scripted import Scripted
 from harness.model_gateway.wire import Asker
 

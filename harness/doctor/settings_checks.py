@@ -60,7 +60,9 @@ def _refused(subject: DoctorSubject, source: str) -> str:
         return ""
     program = str(subject.hooks_folder / PROGRAM)
     plugin = (
-        {"CLAUDE_PLUGIN_ROOT": str(subject.hooks_folder.parent)} if subject.source == PLUGIN else {}
+        {"CLAUDE_PLUGIN_ROOT": str(subject.hooks_folder.parent)}
+        if subject.source == PLUGIN
+        else {}
     )
     hook = HookScene({"cwd": str(subject.folder)}, program, plugin, 0.0)
     home = hook.projects.at(str(subject.folder))

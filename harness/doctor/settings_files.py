@@ -55,7 +55,9 @@ def read_settings(path: Path, source: str) -> SettingsFile:
         return SettingsFile(source=source, path=path, problem=f"it is not JSON: {error}")
     if not isinstance(data, dict):
         return SettingsFile(
-            source=source, path=path, problem=f"it holds {type(data).__name__}, expected one object"
+            source=source,
+            path=path,
+            problem=f"it holds {type(data).__name__}, expected one object",
         )
     return SettingsFile(source=source, path=path, data=data)
 

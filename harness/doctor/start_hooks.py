@@ -157,7 +157,8 @@ def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
             return None
         how = "allowed" if ended.code == PASSED else f"ended with status {ended.code} on"
         return Fault(
-            hook=hook, message=f"it {how} a call that it must deny{': ' + output if output else ''}"
+            hook=hook,
+            message=f"it {how} a call that it must deny{': ' + output if output else ''}",
         )
     if ended.code == DENIED:
         return Fault(

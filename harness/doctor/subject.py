@@ -56,7 +56,9 @@ class DoctorSubject:
         value, _ = read_json(os.path.join(self.root, SNAPSHOT))
         named = isinstance(value, dict) and value.get("hooks") == HooksMode.PROJECT.value
         installed = os.path.isfile(self.folder / VENDORED / MANIFEST) or has_own_hooks(self.folder)
-        return HooksMode.PROJECT if named or installed or any(self.own(PROJECT)) else HooksMode.NONE
+        return (
+            HooksMode.PROJECT if named or installed or any(self.own(PROJECT)) else HooksMode.NONE
+        )
 
     @property
     def source(self) -> str:
@@ -150,7 +152,9 @@ def look(
 
 
 def _chosen(root: Path, environment: Mapping[str, str]) -> HooksMode | None:
-    with contextlib.suppress(ConfigError):  # the ledger's check says what is wrong with config.toml
+    with contextlib.suppress(
+        ConfigError
+    ):  # the ledger's check says what is wrong with config.toml
         return load_settings(root, environment).hooks
     return None
 

@@ -138,7 +138,10 @@ def confinement(
         readable.append(Path(settings.interpreter).parent.parent)
     return Confinement(
         writable=(layout.root, *in_place(layout.root, [layout.experiments]), folders.inside),
-        read_only=(*kept_from_agents(project, plan), *(path for path in readable if path.exists())),
+        read_only=(
+            *kept_from_agents(project, plan),
+            *(path for path in readable if path.exists()),
+        ),
         hidden=(layout.state,),
         gateway_port=gateway_port,
     )

@@ -150,7 +150,9 @@ def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
 
 def _close_leftovers(project: Project, on_progress: OnProgress) -> None:
     for session in close_cut_sessions(project.ledger, project.layout):
-        on_progress({"event": "session_cut", "text": f"closed session {session.id}, which was cut"})
+        on_progress(
+            {"event": "session_cut", "text": f"closed session {session.id}, which was cut"}
+        )
     for experiment in project.ledger.experiments(statuses=UNFINISHED):
         if is_held(project, experiment.id):
             text = f"{experiment.id}: waiting for the supervisor of an earlier loop"

@@ -61,7 +61,12 @@ class RunNews:
     """Reports the news through `tell`; without `alarms` where the guard already reports those."""
 
     def __init__(
-        self, project: Project, experiment: str, tell: Callable[[str], None], *, alarms: bool = True
+        self,
+        project: Project,
+        experiment: str,
+        tell: Callable[[str], None],
+        *,
+        alarms: bool = True,
     ) -> None:
         self._project, self._experiment, self._tell = project, experiment, tell
         self._known = {run.id: run.status for run in project.ledger.runs(experiment)}

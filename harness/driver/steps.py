@@ -164,7 +164,9 @@ class StepRunner:
 
     def _check(self, step: CheckGate) -> None:
         verdict, gate = check_gate(self._project, step.experiment, step.gate), spoken(step.gate)
-        tier = f" (tier {verdict.tier})" if verdict.verdict is Verdict.PASS and verdict.tier else ""
+        tier = (
+            f" (tier {verdict.tier})" if verdict.verdict is Verdict.PASS and verdict.tier else ""
+        )
         self._say(
             step,
             f"{step.experiment}: {gate} gate says {verdict.verdict}{tier}",

@@ -73,7 +73,9 @@ def differing(first: Columns, second: Columns, names: Sequence[str]) -> list[str
         others = second[column]
         scale = _OF_TYPICAL * _typical(values)
         apart.update(
-            i for i, pair in enumerate(zip(values, others, strict=True)) if not _agree(*pair, scale)
+            i
+            for i, pair in enumerate(zip(values, others, strict=True))
+            if not _agree(*pair, scale)
         )
     return [names[index] for index in sorted(apart)]
 
@@ -174,7 +176,9 @@ def _convert_classes(
             wrong.append((name, value))
     findings = []
     if wrong:
-        findings.append(problems.wrong_type(wrong, len(values), "a class, which here is a number,"))
+        findings.append(
+            problems.wrong_type(wrong, len(values), "a class, which here is a number,")
+        )
     if infinite:
         findings.append(problems.non_finite(infinite, len(values)))
     if unknown:

@@ -150,7 +150,9 @@ def compared(
     reference = reference_of(project, experiment, approved)
     if reference is None and has_scored_parent(project, experiment):
         own = summarise(counted_evaluations(project, experiment.id, approved, Split.VALIDATION))
-        return None if own is None else _without_reference(experiment.parent, approved, own.n_seeds)
+        return (
+            None if own is None else _without_reference(experiment.parent, approved, own.n_seeds)
+        )
     comparison = compare_experiments(project, approved, experiment.id, reference)
     if comparison is None:
         return None
@@ -222,7 +224,8 @@ def _compare(
 def pairing_of(own: Sequence[Evaluation], other: Sequence[Evaluation]) -> Pairing:
     """What the scores of two experiments have in common, seed by seed."""
     mine, theirs = (
-        {one.seed: one.checkpoint for one in some if one.value is not None} for some in (own, other)
+        {one.seed: one.checkpoint for one in some if one.value is not None}
+        for some in (own, other)
     )
     if mine.keys() != theirs.keys():
         return Pairing.NONE

@@ -303,7 +303,9 @@ def _probe(call: _Call, first: Columns, seconds: float) -> WeightsProbe:
     request, n = call.request, call.rows.n
     part = _part(call)
     among = set(part)
-    others = [row for row in shuffled(range(n), f"{request.shuffle_seed}/wide") if row not in among]
+    others = [
+        row for row in shuffled(range(n), f"{request.shuffle_seed}/wide") if row not in among
+    ]
     # Weights without sense may make a model search for ever.
     limit = min(request.limits.predict_seconds, _LEAST_PROBE_S + 2 * seconds)
     limits = replace(request.limits, predict_seconds=limit)
@@ -370,5 +372,7 @@ def _interval(scored: Scored, job: ScoreJob, scorer: FrozenScorer) -> tuple[floa
     """The 95% interval over rows or groups, by the method that the table of metrics names; None for
     a metric that has none, and for a script whose resamples took too long or all score the same."""
     if scorer.entry is not None or METRICS[scorer.name].interval is IntervalMethod.RESAMPLED:
-        return None if scored.resampled is None else intervals.percentile_interval(scored.resampled)
+        return (
+            None if scored.resampled is None else intervals.percentile_interval(scored.resampled)
+        )
     return metric_interval(scorer.name, job.labels, job.predictions, job.groups)

@@ -116,7 +116,9 @@ def compare(
     return _judge(seeds, objective, row_noise, paired)
 
 
-def _tests(candidate: Sequence[float], reference: Sequence[float], pairing: Pairing) -> list[_Test]:
+def _tests(
+    candidate: Sequence[float], reference: Sequence[float], pairing: Pairing
+) -> list[_Test]:
     k1, k2 = len(candidate), len(reference)
     squares = (k1 - 1) * stdev(candidate) ** 2 + (k2 - 1) * stdev(reference) ** 2
     error = math.sqrt(squares / (k1 + k2 - 2)) * math.sqrt(1 / k1 + 1 / k2)

@@ -90,7 +90,9 @@ def power_of(
     where they are numbers."""
     if metric not in METRICS or seeds < LEAST_SEEDS:
         return None
-    noise, unit = (_SHARE, 1.0) if METRICS[metric].range[1] == 1 else (_LOSS, _loss(metric, labels))
+    noise, unit = (
+        (_SHARE, 1.0) if METRICS[metric].range[1] == 1 else (_LOSS, _loss(metric, labels))
+    )
     if not unit:
         return None
     independent = float(rows)

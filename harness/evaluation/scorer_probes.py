@@ -152,7 +152,9 @@ class _Tries:
             truth = read_truth(chosen, chosen, self.scorer, which="training")
             lay_out(self.scorer, self.folder / "objects", self.folder)
         except Unscorable as error:
-            return [self._refused("scorer_fails", error.finding.message, "labels that it can read")]
+            return [
+                self._refused("scorer_fails", error.finding.message, "labels that it can read")
+            ]
         if len(set(truth.labels)) < 2:
             return []  # nothing can be told apart; the review of the data says so
         names = truth if truth.classes else _as_classes(truth)
@@ -211,7 +213,9 @@ class _Tries:
         if higher:
             one, value = max(higher, key=lambda pair: gain(pair[1], best))
             what = f"{one.what} scores {value:.6g}, better than the right answers with {best:.6g}"
-            expected = f"the right answers to be best, for the plan says {self.objective.direction}"
+            expected = (
+                f"the right answers to be best, for the plan says {self.objective.direction}"
+            )
             return [self._refused("scorer_wrong_direction", what, expected)]
         equal = [one for one, value in tried if abs(value - best) <= _rounding(best, value)]
         if equal:

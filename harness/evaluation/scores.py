@@ -66,7 +66,9 @@ def summarise(evaluations: Sequence[Evaluation]) -> Score | None:
     usable = [newest[seed] for seed in sorted(newest) if newest[seed].value is not None]
     if not usable:
         return None
-    values = tuple(float(evaluation.value) for evaluation in usable if evaluation.value is not None)
+    values = tuple(
+        float(evaluation.value) for evaluation in usable if evaluation.value is not None
+    )
     return Score(
         metric=usable[0].metric,
         split=usable[0].split,

@@ -83,7 +83,9 @@ def score(
 ) -> Scored:
     """Raises Unscorable: scorer_changed, scorer_failed, score_not_finite."""
     make_folder(work)
-    with tempfile.TemporaryDirectory(dir=work, prefix="score-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        dir=work, prefix="score-", ignore_cleanup_errors=True
+    ) as name:
         folder = Path(name).resolve()
         lay_out(scorer, objects, folder)
         plain = _call(scorer, job, folder, resamples=0, seconds=seconds)
@@ -112,7 +114,9 @@ def lay_out(scorer: FrozenScorer, objects: Path, folder: Path) -> None:
         _write(folder / METRIC.name, _metric_file(scorer.name).read_bytes())
         return
     if scorer.entry not in scorer.files:
-        raise Unscorable(problems.scorer_failed(f"{scorer.name} has no frozen file {scorer.entry}"))
+        raise Unscorable(
+            problems.scorer_failed(f"{scorer.name} has no frozen file {scorer.entry}")
+        )
     for relative, expected in sorted(scorer.files.items()):
         path = PurePosixPath(relative)
         if path.is_absolute() or ".." in path.parts or not path.parts:
@@ -153,7 +157,9 @@ def _call(
     )
     if exit_code is None:
         raise Unscorable(
-            problems.scorer_failed(f"{scorer.name} was ended at its limit of {seconds:g} s", stderr)
+            problems.scorer_failed(
+                f"{scorer.name} was ended at its limit of {seconds:g} s", stderr
+            )
         )
     if exit_code != 0:
         raise Unscorable(

@@ -47,7 +47,10 @@ class ByteTail:
                 return self._read(stream, most)
         except NotFoundError:
             self.present = False
-        except (UsageError, OSError) as error:  # a pipe, no permission, a network disk that is gone
+        except (
+            UsageError,
+            OSError,
+        ) as error:  # a pipe, no permission, a network disk that is gone
             self.problem = str(error)
         return b""
 

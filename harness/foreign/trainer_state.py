@@ -21,7 +21,9 @@ class TrainerState(DocumentParser):
             return []
         rows: list[Row] = [{"event": "start", **_total(document)}]
         rows += (
-            row for entry in history if isinstance(entry, dict) and (row := _row(entry)) is not None
+            row
+            for entry in history
+            if isinstance(entry, dict) and (row := _row(entry)) is not None
         )
         return rows
 

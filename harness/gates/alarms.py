@@ -81,7 +81,9 @@ def _missing(diagnosis: Diagnosis | None, run: str, alarm: Alarm, rows: int) -> 
 def as_news(name: str, alarm: Alarm) -> str:
     """One alarm of the run `name` in one paragraph; its message may hold the training's words, so
     it is quoted and cut."""
-    rows = ", ".join(f"row {point.row}: {point.value:g}" for point in alarm.evidence[-_SHOWN_ROWS:])
+    rows = ", ".join(
+        f"row {point.row}: {point.value:g}" for point in alarm.evidence[-_SHOWN_ROWS:]
+    )
     tries = " ".join(alarm.tries)
     over = " It is over." if alarm.recovered else ""
     text = (

@@ -331,7 +331,8 @@ def _times(of_run: RunEvidence) -> Iterator[Finding]:
     ended = None if of_run.run.ended_at is None else parse_iso(of_run.run.ended_at)
     if times.last is not None and ended is not None and times.last > ended + _SLACK:
         yield _out(
-            of_run, f"A row of {path} is of {iso(times.last)}; {of_run.name} ended at {iso(ended)}."
+            of_run,
+            f"A row of {path} is of {iso(times.last)}; {of_run.name} ended at {iso(ended)}.",
         )
     if times.back_s > SLACK_S:
         yield _out(

@@ -142,7 +142,9 @@ def _shown(evidence: GateEvidence, outcome: GateOutcome) -> RecordedVerdict:
     )
 
 
-def _same(project: Project, evidence: GateEvidence, outcome: GateOutcome) -> RecordedVerdict | None:
+def _same(
+    project: Project, evidence: GateEvidence, outcome: GateOutcome
+) -> RecordedVerdict | None:
     """The last verdict of this gate, when it read and says the same."""
     last = project.ledger.latest_verdict(evidence.experiment.id, evidence.gate)
     if (
@@ -158,7 +160,9 @@ def _same(project: Project, evidence: GateEvidence, outcome: GateOutcome) -> Rec
 def _identity(finding: Finding) -> tuple[str, Any]:
     """A finding without its words."""
     # The sessions named beside a changed control file depend on the transcripts at hand.
-    return finding.code, finding.data.get("path") if finding.code == CHANGED else dict(finding.data)
+    return finding.code, finding.data.get("path") if finding.code == CHANGED else dict(
+        finding.data
+    )
 
 
 def _notice(project: Project, findings: tuple[Finding, ...]) -> None:

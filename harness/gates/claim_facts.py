@@ -58,7 +58,9 @@ def prose_findings(
     """What the body of result.md claims that does not hold; `claimed`: the claims of the front
     matter, which have findings of their own."""
     if len(body) > _LONGEST:
-        text = f"The text of result.md has {len(body):,} characters; expected at most {_LONGEST:,}."
+        text = (
+            f"The text of result.md has {len(body):,} characters; expected at most {_LONGEST:,}."
+        )
         return (
             finding(
                 "prose_unsupported", text, "Shorten it; longer reports are files of their own."
@@ -156,7 +158,8 @@ def _known(project: Project, experiment: Experiment) -> KnownExperiment | None:
 
 def _tally(project: Project, experiment: str, runs: Sequence[Run]) -> RunTally:
     alarms = [
-        (raised.run, Alarm.from_plain(raised.alarm)) for raised in project.ledger.alarms(experiment)
+        (raised.run, Alarm.from_plain(raised.alarm))
+        for raised in project.ledger.alarms(experiment)
     ]
     raised = [(run, one) for run, one in alarms if one.severity is not Severity.NOTE]
     raised = [(run, one) for run, one in raised if not one.recovered]

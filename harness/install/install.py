@@ -65,7 +65,9 @@ def install(
         with open_project(place.layout.root, environment) as project:
             _write(place, project, needed, by)
             if project.ledger.facts_wait():
-                notes.append("this clone's facts are not imported yet: run `harness ledger import`")
+                notes.append(
+                    "this clone's facts are not imported yet: run `harness ledger import`"
+                )
         return _installation(place, chosen, (*early, *needed.changes), needed, *notes)
 
 

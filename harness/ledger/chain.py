@@ -69,7 +69,9 @@ def unseal(data: bytes, where: str) -> StoredFact:
     try:
         whole = json.loads(data)
         if not isinstance(whole, dict) or set(whole) != _FIELDS or whole["v"] != VERSION:
-            raise ValueError(f"expected the fields {', '.join(sorted(_FIELDS))} with v = {VERSION}")
+            raise ValueError(
+                f"expected the fields {', '.join(sorted(_FIELDS))} with v = {VERSION}"
+            )
         # Other spacing or key order would be another hash for the same content.
         if canonical_json(whole) != data:
             raise ValueError("the bytes are not in the canonical form")

@@ -105,7 +105,10 @@ class Database:
                 _pragma(plain, "synchronous=NORMAL")
             try:
                 begun = retry_busy(
-                    connection.begin, is_busy=is_busy, clock=self._clock, seconds=self._busy_seconds
+                    connection.begin,
+                    is_busy=is_busy,
+                    clock=self._clock,
+                    seconds=self._busy_seconds,
                 )
                 with begun, self._as_current(connection, writing=True):
                     yield connection

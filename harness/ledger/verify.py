@@ -91,7 +91,9 @@ def _problems(
     if facts_dir is not None:
         for path, line, fact, what in text_problems(connection, facts_dir):
             name = f"fact {fact.seq} of writer {fact.writer} ({fact.kind})" if fact else "a line"
-            writer, seq, kind = (fact.writer, fact.seq, fact.kind) if fact else ("", 0, "text form")
+            writer, seq, kind = (
+                (fact.writer, fact.seq, fact.kind) if fact else ("", 0, "text form")
+            )
             yield Problem(writer, seq, kind, f"{path}:{line}: {name} {what}.")
 
 

@@ -103,7 +103,9 @@ class LedgerViews(LedgerPart):
         )
         query = (
             sa.select(
-                *_ROW_COLUMNS, parents.c.summary.label("parent_summary"), launched.label("launches")
+                *_ROW_COLUMNS,
+                parents.c.summary.label("parent_summary"),
+                launched.label("launches"),
             )
             .select_from(
                 checklist_rows.join(

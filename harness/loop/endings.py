@@ -102,5 +102,7 @@ def _patience(state: LoopState) -> StopLoop | None:
         flat += 1
     if flat < state.limits.patience:
         return None
-    detail = f"{flat} experiments in a row brought no improvement beyond the noise (loop.patience)."
+    detail = (
+        f"{flat} experiments in a row brought no improvement beyond the noise (loop.patience)."
+    )
     return StopLoop(reason=StopReason.PATIENCE, detail=detail)

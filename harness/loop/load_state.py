@@ -158,7 +158,9 @@ def _sessions(project: Project, approved: ApprovedPlan) -> tuple[SessionState, .
         return ()
     ended = project.ledger.loop_ended_at() or ""
     return tuple(
-        SessionState(step=session.step, outcome=session.outcome, counted=session.started_at > ended)
+        SessionState(
+            step=session.step, outcome=session.outcome, counted=session.started_at > ended
+        )
         for session in sessions
     )
 

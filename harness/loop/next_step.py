@@ -245,7 +245,9 @@ def _answer(state: LoopState, index: int, experiment: ExperimentState) -> Step:
     if experiment.decided in _PERMITTED:
         return keep_for_person(experiment, _newest(experiment) or verdict)
     if experiment.decided is DecisionKind.ITERATE:
-        return _again(state, index, experiment) or discard(experiment, verdict, GateName.VALIDATION)
+        return _again(state, index, experiment) or discard(
+            experiment, verdict, GateName.VALIDATION
+        )
     if experiment.decided is DecisionKind.REJECT:
         return discard(experiment, verdict, GateName.VALIDATION, "a person rejected it")
     if verdict.verdict is Verdict.PASS:
@@ -259,7 +261,9 @@ def _answer(state: LoopState, index: int, experiment: ExperimentState) -> Step:
         )
         return discard(experiment, verdict, GateName.VALIDATION, why)
     if verdict.verdict is Verdict.INCONCLUSIVE and _runs_failed(state, experiment):
-        return _again(state, index, experiment) or discard(experiment, verdict, GateName.VALIDATION)
+        return _again(state, index, experiment) or discard(
+            experiment, verdict, GateName.VALIDATION
+        )
     if verdict.verdict is Verdict.INCONCLUSIVE:
         return _cannot_judge(experiment, verdict, GateName.VALIDATION)
     return discard(experiment, verdict, GateName.VALIDATION)
@@ -284,7 +288,9 @@ def _candidate(state: LoopState, experiment: ExperimentState, verdict: VerdictSt
     """What passed on validation is compared there first: no held-out evaluation is spent on an
     experiment that would not be kept."""
     if verdict.better is False:
-        return discard(experiment, verdict, GateName.VALIDATION, f"it is not better: {verdict.why}")
+        return discard(
+            experiment, verdict, GateName.VALIDATION, f"it is not better: {verdict.why}"
+        )
     if verdict.better is None:
         return _undecided(state, experiment, verdict, GateName.VALIDATION)
     return _held_out(state, experiment)

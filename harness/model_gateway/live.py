@@ -161,7 +161,8 @@ class _Stream:
                 yield chunk
         except httpx.HTTPError as error:
             yield event(
-                "error", **error_body("api_error", f"The model service broke off: {_named(error)}.")
+                "error",
+                **error_body("api_error", f"The model service broke off: {_named(error)}."),
             )
         finally:
             await self.close()
@@ -183,7 +184,9 @@ def _whole(body: bytes) -> dict[str, Any] | None:
         message = json.loads(body)
     except ValueError:
         return None
-    return message if isinstance(message, dict) and isinstance(message.get("usage"), dict) else None
+    return (
+        message if isinstance(message, dict) and isinstance(message.get("usage"), dict) else None
+    )
 
 
 def _returned(headers: Mapping[str, str]) -> dict[str, str]:

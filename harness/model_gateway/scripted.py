@@ -105,7 +105,8 @@ def resolve(value: Any, results: Mapping[str, str], where: str) -> Any:
     if whole is not None and not whole[1]:
         return _look_up(whole, results, where)
     return REFERENCE.sub(
-        lambda match: match[0][1:] if match[1] else _as_text(_look_up(match, results, where)), value
+        lambda match: match[0][1:] if match[1] else _as_text(_look_up(match, results, where)),
+        value,
     )
 
 

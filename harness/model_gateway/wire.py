@@ -104,7 +104,9 @@ def newest_text(body: dict[str, Any]) -> str:
     newest: list[str] = []
     for message in body.get("messages", []):
         newest = (
-            [] if message.get("role") == "assistant" else [*newest, text_of(message.get("content"))]
+            []
+            if message.get("role") == "assistant"
+            else [*newest, text_of(message.get("content"))]
         )
     return "\n".join(newest)
 

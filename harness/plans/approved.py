@@ -69,7 +69,9 @@ def data_paths(approved: ApprovedPlan) -> tuple[str, ...]:
 def declared(approved: ApprovedPlan) -> dict[str, str]:
     """What training may read of the plan's data: path -> hash as frozen; nothing of held-out or of
     a hidden validation."""
-    return {split["path"]: split["sha256"] for split in approved.splits.values() if "path" in split}
+    return {
+        split["path"]: split["sha256"] for split in approved.splits.values() if "path" in split
+    }
 
 
 def training_tables(approved: ApprovedPlan) -> dict[str, str]:
@@ -141,7 +143,9 @@ def frozen_changes(project: Project, approved: ApprovedPlan) -> list[Finding]:
     vault's copies."""
     root, state = project.layout.root, project.layout.state
     findings = [
-        *_compare("plan_changed", root / approved.path, approved.path, approved.sha256, "The plan"),
+        *_compare(
+            "plan_changed", root / approved.path, approved.path, approved.sha256, "The plan"
+        ),
         *_scorer(project, approved),
     ]
     for name, split in approved.splits.items():

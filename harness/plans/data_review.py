@@ -82,7 +82,9 @@ def _between(
     exact = set(shared.rows)
     for column in text_columns(inputs, dict(later)):
         texts = near_texts(earlier[column], later[column])
-        pairs = [pair for pair in zip(texts.rows, texts.first, strict=True) if pair[0] not in exact]
+        pairs = [
+            pair for pair in zip(texts.rows, texts.first, strict=True) if pair[0] not in exact
+        ]
         if pairs:
             first, second = names
             yield Finding(

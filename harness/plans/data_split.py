@@ -269,7 +269,8 @@ def _alike(table: Table, data: Data) -> Codes | None:
     """Rows with equal inputs; None where equal rows are usual, and no copies."""
     codes: dict[bytes, int] = {}
     alike = [
-        codes.setdefault(key, len(codes)) for key in row_hashes(table.columns, data.held_out.inputs)
+        codes.setdefault(key, len(codes))
+        for key in row_hashes(table.columns, data.held_out.inputs)
     ]
     usual = len(codes) < _DISTINCT * table.n
     return None if usual or len(codes) == table.n else np.array(alike, dtype=np.int64)

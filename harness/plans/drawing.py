@@ -112,7 +112,9 @@ def _by_class(wanted: Draw, classes: Codes, generator: np.random.Generator) -> C
     return of
 
 
-def _by_group(wanted: Draw, classes: Codes, groups: Codes, generator: np.random.Generator) -> Codes:
+def _by_group(
+    wanted: Draw, classes: Codes, groups: Codes, generator: np.random.Generator
+) -> Codes:
     """Groups in a random order until a part is full; of many orders, the one whose parts come
     nearest to their shares of each class."""
     shares = [1 - sum(wanted.shares.values()), *wanted.shares.values()]

@@ -171,7 +171,11 @@ def _unknown_key(path: tuple[str | int, ...], line: int, model: type[BaseModel])
         else f"Remove it; known keys here: {', '.join(known)}."
     )
     return PlanProblem(
-        line=line, path=path, found="an unknown key", expected="a key of the schema", next_step=step
+        line=line,
+        path=path,
+        found="an unknown key",
+        expected="a key of the schema",
+        next_step=step,
     )
 
 
@@ -182,7 +186,8 @@ def _keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
         field = next((one for name, one in fields if step in (name, one.alias)), None)
         kinds = [] if field is None else [field.annotation, *get_args(field.annotation)]
         below = next(
-            (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None
+            (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)),
+            None,
         )
         if below is None:
             return []

@@ -81,7 +81,9 @@ def read_draft(root: Path, path: Path) -> Draft:
     place = path if path.is_absolute() or path.exists() else root / path
     resolved = place.resolve()
     if not resolved.is_relative_to(root):
-        raise PlanError(f"{path} is outside the project {root}.", hint="Keep plans in the project.")
+        raise PlanError(
+            f"{path} is outside the project {root}.", hint="Keep plans in the project."
+        )
     relative = resolved.relative_to(root).as_posix()
     try:
         data = read_bytes(resolved, limit=MAX_TEXT_BYTES)
@@ -258,7 +260,9 @@ def _data_notes(plan: Plan, review: Review) -> list[Finding]:
     columns = plan.data.held_out
     tables = {name: split.table.columns for name, split in review.splits.items()}
     secret = frozenset(review.in_vault)
-    return data_findings(tables, columns.inputs, columns.label, secret=secret, id_column=columns.id)
+    return data_findings(
+        tables, columns.inputs, columns.label, secret=secret, id_column=columns.id
+    )
 
 
 def _script_notes(root: Path, commands: dict[str, str]) -> list[Finding]:

@@ -53,7 +53,9 @@ def blocks(source: Source, looking: Looking) -> list[Block]:
     try:
         with hostile("cannot be read"):
             if data.startswith(b"PK\x03\x04"):
-                return _of_columns(read_npz(io.BytesIO(data), most_bytes=looking.limits.file_bytes))
+                return _of_columns(
+                    read_npz(io.BytesIO(data), most_bytes=looking.limits.file_bytes)
+                )
             if data.startswith(b"\x93NUMPY"):
                 return _npy(data)
             if data.startswith(b"PAR1"):

@@ -148,7 +148,9 @@ def rate(plain: Ints) -> float:
     if len(kinds) > MOST_CLASSES:
         # Of numbers that hardly repeat, what follows what is always new.
         after = alone
-    packed = zlib.compress(numbers.astype(np.uint16 if len(kinds) > 256 else np.uint8).tobytes(), 9)
+    packed = zlib.compress(
+        numbers.astype(np.uint16 if len(kinds) > 256 else np.uint8).tobytes(), 9
+    )
     return min(alone, after, 8 * len(packed) / len(numbers))
 
 

@@ -93,7 +93,9 @@ def filled_plan(root: Path, done: DataSplit) -> str:
     text = PLAN_FORM[:data] + done.block() + PLAN_FORM[rest:]
     lines = text.splitlines()
     for key, value in known.items():
-        at = next(number for number, line in enumerate(lines) if line.strip().startswith(f"{key}:"))
+        at = next(
+            number for number, line in enumerate(lines) if line.strip().startswith(f"{key}:")
+        )
         lines[at] = f"{lines[at].partition(':')[0]}: {value}"
     text = "\n".join(lines) + "\n"
     tiers = f"{{must: {must:g}, should: {should:g}}}   # a proposal; train's {trivial}"

@@ -86,7 +86,9 @@ def _threshold(value: str) -> str:
     if value not in known_thresholds():
         close = difflib.get_close_matches(value, list(known_thresholds()), n=1)
         example = close[0] if close else "divergence.above_start"
-        raise ValueError(f"the name of a threshold as docs/detectors.md lists them, e.g. {example}")
+        raise ValueError(
+            f"the name of a threshold as docs/detectors.md lists them, e.g. {example}"
+        )
     return value
 
 

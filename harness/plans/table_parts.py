@@ -51,7 +51,9 @@ def _csv(path: Path, data: bytes, parts: Mapping[str, Rows], ids: Ids | None) ->
     return files
 
 
-def _jsonl(path: Path, data: bytes, parts: Mapping[str, Rows], ids: Ids | None) -> dict[str, bytes]:
+def _jsonl(
+    path: Path, data: bytes, parts: Mapping[str, Rows], ids: Ids | None
+) -> dict[str, bytes]:
     lines = [line.strip() for _, line in json_lines(decode(data, where=path.name))]
     if ids is not None:
         name = orjson.dumps(ids[0]).decode()

@@ -130,7 +130,9 @@ def csv_cells(path: Path, text: str) -> tuple[list[str], list[list[str]]]:
         raise _error(path, "is empty; expected a header line")
     header = [name.strip() for name in rows[0]]
     if len(set(header)) < len(header) or "" in header:
-        raise _error(path, f"has the header {header}; expected names that are not empty and differ")
+        raise _error(
+            path, f"has the header {header}; expected names that are not empty and differ"
+        )
     for number, row in enumerate(rows[1:], start=1):
         if len(row) != len(header):
             raise _error(path, f"row {number} has {len(row)} cells; expected {len(header)}")
@@ -170,7 +172,9 @@ def _read_jsonl(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
 def json_lines(text: str) -> Iterator[tuple[int, str]]:
     """(number from 1, line) of the lines that are not empty."""
     # Not splitlines: U+2028 and the like do not end a line of JSON.
-    return ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
+    return (
+        (number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()
+    )
 
 
 def _stacked(path: Path, name: str, values: list[Any]) -> Column:

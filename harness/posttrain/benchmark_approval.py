@@ -65,7 +65,8 @@ def approve_benchmark(project: Project, bar: Bar, *, by: str) -> BenchmarkApprov
         problems.add("seeds", expected, seeds, "fewer tell no noise")
     bounds = {"delta": DELTA, "quality": QUALITY, "rows": ROWS}
     thresholds = {
-        name: number_of(problems, name, bound, getattr(bar, name)) for name, bound in bounds.items()
+        name: number_of(problems, name, bound, getattr(bar, name))
+        for name, bound in bounds.items()
     }
     if len(table.rows) < thresholds["rows"] and not problems:
         problems.add("rows", f"at most {len(table.rows)}", bar.rows, "the benchmark has no more")

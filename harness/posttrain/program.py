@@ -42,7 +42,9 @@ class TrainingProgram:
         """Check and record a specification. It gets an experiment of its own, which names it."""
         checked = check_request(self._project, request)
         spec = checked.spec
-        line = f"{spec.mode} of {spec.model['id']} on {spec.dataset['rows']} rows, seed {spec.seed}"
+        line = (
+            f"{spec.mode} of {spec.model['id']} on {spec.dataset['rows']} rows, seed {spec.seed}"
+        )
         ledger, layout = self._project.ledger, self._project.layout
         with ledger.transaction() as writer:
             experiment = ledger.open_experiment(

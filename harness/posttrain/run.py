@@ -311,7 +311,11 @@ def _dry_run(task: ProgramRun) -> ProgramReport:
     except HarnessError:
         observed |= {"dataset_sha256": task.hashes["dataset_sha256"], "dataset_rows": 0}
     result = dry_result(
-        spec, run=run.id, experiment=run.experiment, spec_sha256=task.spec_sha256, observed=observed
+        spec,
+        run=run.id,
+        experiment=run.experiment,
+        spec_sha256=task.spec_sha256,
+        observed=observed,
     )
     seen = Observed(
         experiment=run.experiment,

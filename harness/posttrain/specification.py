@@ -105,7 +105,9 @@ def specification_from(values: Mapping[str, Any]) -> Specification:
         "hardware_tier": HardwareTier(own["hardware_tier"]),
     }
     command = own["command"]
-    return Specification(**{**own, **words, "command": None if command is None else tuple(command)})
+    return Specification(
+        **{**own, **words, "command": None if command is None else tuple(command)}
+    )
 
 
 def config_fingerprint(

@@ -59,7 +59,9 @@ def benchmark_of(problems: FieldProblems, project: Project, path: str, evaluator
     table = read_table(problems, project, "benchmark", path, texts)
     counts = Counter(str(row.get("id")) for row in table.rows)
     if repeated := sorted(name for name, count in counts.items() if count > 1):
-        problems.add("benchmark", "an id of its own for each row", repeated[0], "it is there twice")
+        problems.add(
+            "benchmark", "an id of its own for each row", repeated[0], "it is there twice"
+        )
     if table.rows and len(table.rows) < THRESHOLDS.rows:
         reason = "too few for any verdict but INCONCLUSIVE"
         problems.add("benchmark", f"at least {THRESHOLDS.rows} rows", len(table.rows), reason)

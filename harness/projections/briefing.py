@@ -119,7 +119,9 @@ def _verdict(overview: Overview) -> list[str]:
     if verdict is None:
         return ["None yet."]
     tier, gate = f", tier {verdict.tier}" if verdict.tier else "", spoken(verdict.gate)
-    lines = [f"{verdict.verdict} for {verdict.experiment} at the {gate} gate ({verdict.id}){tier}."]
+    lines = [
+        f"{verdict.verdict} for {verdict.experiment} at the {gate} gate ({verdict.id}){tier}."
+    ]
     left = _FINDINGS_LIMIT
     for index, finding in enumerate(verdict.findings):
         line = f"- [{finding.code}] {inline(finding.message)} {inline(finding.hint)}"

@@ -169,7 +169,9 @@ def _decision_log(
     return [path], {"number": added[-1][0] if added else after, "digests": digests}
 
 
-def _state(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
+def _state(
+    ledger: Ledger, layout: Layout, note: Note, everything: bool
+) -> tuple[list[Path], Note]:
     return [layout.state_md], {"digests": _put(layout.state_md, state_page(ledger), layout)}
 
 
@@ -202,7 +204,9 @@ def _priors(
     return [path], {"digests": _put(path, priors_page(ledger.priors()), layout)}
 
 
-def _facts(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
+def _facts(
+    ledger: Ledger, layout: Layout, note: Note, everything: bool
+) -> tuple[list[Path], Note]:
     return export_facts(ledger, layout.facts_dir, check=everything), None
 
 

@@ -157,7 +157,11 @@ def _described(project: Project, current: Experiment | None) -> dict[str, Any] |
         return None
     runs = project.ledger.runs(current.id)
     ended = sum(run.status not in (RunStatus.PENDING, RunStatus.RUNNING) for run in runs)
-    described = {"id": current.id, "hypothesis": current.hypothesis, "status": current.status.value}
+    described = {
+        "id": current.id,
+        "hypothesis": current.hypothesis,
+        "status": current.status.value,
+    }
     undiagnosed = undiagnosed_runs(project, current.id)
     return {**described, "runs": len(runs), "ended": ended, "undiagnosed": undiagnosed}
 

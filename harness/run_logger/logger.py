@@ -270,7 +270,9 @@ class RunLogger:
 
     def _row(self, event: str, row: str) -> str:
         now = self._stamp.now()
-        self._rows.append(f'{{"t":"{now}","event":"{event}",{self._head},{row}}}\n'.encode("ascii"))
+        self._rows.append(
+            f'{{"t":"{now}","event":"{event}",{self._head},{row}}}\n'.encode("ascii")
+        )
         self._status.rows += 1
         return now
 

@@ -221,7 +221,11 @@ def _unit(layout: Layout, checkpoint: Checkpoint) -> Path | None:
 
 
 def _needed(
-    project: Project, experiment: Experiment, run: Run, checkpoint: Checkpoint, read: frozenset[str]
+    project: Project,
+    experiment: Experiment,
+    run: Run,
+    checkpoint: Checkpoint,
+    read: frozenset[str],
 ) -> str | None:
     if run.status not in FINAL_RUNS:
         return "its run has not ended"

@@ -162,7 +162,9 @@ def _known(project: Project, run: Run, files: list[Path], since: float) -> str |
     return None
 
 
-def _before(project: Project, run: Run, sizes: set[int], since: float) -> Iterator[tuple[str, str]]:
+def _before(
+    project: Project, run: Run, sizes: set[int], since: float
+) -> Iterator[tuple[str, str]]:
     """(name, SHA-256) of files of these sizes that existed when the run began."""
     with contextlib.suppress(ObjectDamagedError):  # the evaluation says so: code_unavailable
         yield from load_snapshot(project.layout.objects, run.code).files.items()

@@ -97,7 +97,9 @@ def require_untouched(project: Project, run: Run) -> None:
     """Raises RefusedError when a row or a checkpoint was changed since the run was closed."""
     layout, name = project.layout, f"{run.experiment}/{run.id}"
     changed = [
-        artifact for artifact, digest in run.files.items() if _hash(layout, run, artifact) != digest
+        artifact
+        for artifact, digest in run.files.items()
+        if _hash(layout, run, artifact) != digest
     ]
     closed = parse_iso(run.ended_at or run.registered_at) + _SLACK
     # Checkpoints are too large to hash again; a change moves their ctime, which no program sets.

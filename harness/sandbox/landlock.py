@@ -71,7 +71,9 @@ def _confined(argv: Sequence[str], confinement: Confinement, granted: list[Grant
         "writable": sorted(
             {str(grant.source) for grant in granted if grant.access is Access.WRITE}
         ),
-        "devices": [name for name in (*DEVICES, *map(str, accelerators())) if os.path.exists(name)],
+        "devices": [
+            name for name in (*DEVICES, *map(str, accelerators())) if os.path.exists(name)
+        ],
         "port": confinement.gateway_port,
         "network": confinement.network,
     }

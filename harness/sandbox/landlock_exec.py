@@ -59,7 +59,9 @@ def give_up_capabilities() -> None:
     """Also from the bounding set, so that a program started by root does not get them back."""
     if os.geteuid() == 0:
         for capability in range(64):
-            libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # beyond the kernel's last one: EINVAL
+            libc.prctl(
+                PR_CAPBSET_DROP, capability, 0, 0, 0
+            )  # beyond the kernel's last one: EINVAL
     libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     header = ctypes.create_string_buffer(struct.pack("=Ii", CAPABILITY_VERSION_3, 0))
     check(libc.capset(header, ctypes.create_string_buffer(24)), "capset")
@@ -79,7 +81,8 @@ def confine(spec: dict[str, list[str]], port: int | None, *, network: bool = Fal
     attributes = struct.pack("=QQQ", everything, ports, scope)[:size]
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
     ruleset = check(
-        libc.syscall(CREATE, buffer, ctypes.c_size_t(len(attributes)), 0), "landlock_create_ruleset"
+        libc.syscall(CREATE, buffer, ctypes.c_size_t(len(attributes)), 0),
+        "landlock_create_ruleset",
     )
     for name, rights in (("read_only", READ), ("writable", everything), ("devices", everything)):
         for path in spec[name]:

@@ -40,7 +40,9 @@ def choose(prefer: SandboxKind | None, *, required: bool) -> Sandbox:
                 hint="Choose another with `--sandbox`, or fix what is named.",
                 code="sandbox_unavailable",
             )
-    reasons = "; ".join(f"{kind.value}: {reason}" for kind, reason in available().items() if reason)
+    reasons = "; ".join(
+        f"{kind.value}: {reason}" for kind, reason in available().items() if reason
+    )
     raise SandboxError(
         "Isolation is required, and only the sandbox none is left"
         f" ({reasons or 'it was asked for by name'}).",

@@ -250,7 +250,11 @@ class _Thread:
         if results:
             return
         text = _text(blocks)
-        if row.get("isMeta") or row.get("isCompactSummary") or row.get("isVisibleInTranscriptOnly"):
+        if (
+            row.get("isMeta")
+            or row.get("isCompactSummary")
+            or row.get("isVisibleInTranscriptOnly")
+        ):
             self.skipped["user/not typed"] += 1
         elif place["agent"] is not None or row.get("isSidechain"):
             self.asked = self.asked or text
@@ -269,7 +273,9 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return (
-        [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+        [block for block in content if isinstance(block, dict)]
+        if isinstance(content, list)
+        else []
     )
 
 

@@ -92,7 +92,12 @@ class Checkpointer:
     ) -> None:
         self._log, self._model, self._goal = log, model, goal
         self._loader = loader
-        parts = {"optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "loader": loader}
+        parts = {
+            "optimizer": optimizer,
+            "scheduler": scheduler,
+            "scaler": scaler,
+            "loader": loader,
+        }
         self._parts = {name: part for name, part in parts.items() if part is not None}
         self._parts |= more or {}
         self._rank = int(os.environ.get("RANK") or 0)
@@ -118,7 +123,9 @@ class Checkpointer:
             problem = saved.problem()
             if problem is None:
                 return self._put_back(saved)
-            warnings.warn(f"checkpoint {saved.folder.name} is passed over: {problem}", stacklevel=2)
+            warnings.warn(
+                f"checkpoint {saved.folder.name} is passed over: {problem}", stacklevel=2
+            )
         return Resumed(resumed=False, epoch=0, step=0)
 
     def after_epoch(
@@ -277,7 +284,11 @@ class Checkpointer:
             self._unlogged = None if self._was_logged(saved) else saved
         first = saved.epoch + 1 if saved.done else saved.epoch
         return Resumed(
-            resumed=True, epoch=first, step=saved.step, extra=state["extra"], missing=tuple(missing)
+            resumed=True,
+            epoch=first,
+            step=saved.step,
+            extra=state["extra"],
+            missing=tuple(missing),
         )
 
     def _was_logged(self, saved: Saved) -> bool:

@@ -65,7 +65,9 @@ class CrossValidation:
         self._log, self._estimator, self._score = log, estimator, score
         self._x, self._y = np.asarray(x), np.asarray(y)
         self._splits = [(np.asarray(train), np.asarray(rest)) for train, rest in splits]
-        if not self._splits or any(not len(train) or not len(rest) for train, rest in self._splits):
+        if not self._splits or any(
+            not len(train) or not len(rest) for train, rest in self._splits
+        ):
             raise UsageError(
                 "A fold without rows cannot be scored.",
                 hint="Give at least one split, each with rows.",

@@ -71,7 +71,12 @@ class LightningCallback(Callback):  # type: ignore[misc] # the library is not fo
         self._pace.restart(trainer.global_step)
 
     def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, *_batch: Any, **_more: Any
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        *_batch: Any,
+        **_more: Any,
     ) -> None:
         loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
         if loss is None:

@@ -18,7 +18,9 @@ _SURE = -1e-6
 """The largest mean log-probability that odds are computed for; at 0 they are infinite."""
 
 
-def response_logps(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def response_logps(
+    logits: torch.Tensor, labels: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(sum of the log-probabilities of the labelled tokens, their number), each of shape (rows,).
 
     `logits` (rows, length, vocabulary), `labels` (rows, length), IGNORED where nothing counts:

@@ -35,7 +35,9 @@ def plain(value: Any, where: str) -> Any:
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         # torch's unsigned types are partial. int64 has the same bits; `_arrays` turns them back.
-        return torch.from_numpy(value.astype(np.int64) if value.dtype.kind == "u" else value.copy())
+        return torch.from_numpy(
+            value.astype(np.int64) if value.dtype.kind == "u" else value.copy()
+        )
     if type(value) in (list, tuple):
         return type(value)(plain(part, f"{where}[{index}]") for index, part in enumerate(value))
     if isinstance(value, Mapping) and type(value) in (dict, OrderedDict, Counter):
@@ -150,4 +152,6 @@ def _arrays(state: Any) -> Any:
     # NumPy's bit generators take arrays, of which `plain` made tensors.
     if isinstance(state, torch.Tensor):
         return state.numpy().astype(np.uint64)
-    return {key: _arrays(part) for key, part in state.items()} if isinstance(state, dict) else state
+    return (
+        {key: _arrays(part) for key, part in state.items()} if isinstance(state, dict) else state
+    )

@@ -25,7 +25,13 @@ from harness.training.cadence import planned_direction
 from harness.training.callback_rows import Pace, measured, numbers
 
 _PARTS = {
-    "optimizer": ("optimizer.pt", "optimizer.bin", "optimizer_0", "global_step*", "*/optimizer.pt"),
+    "optimizer": (
+        "optimizer.pt",
+        "optimizer.bin",
+        "optimizer_0",
+        "global_step*",
+        "*/optimizer.pt",
+    ),
     "scheduler": ("scheduler.pt", "global_step*"),
     "random numbers": ("rng_state*.pth",),
 }

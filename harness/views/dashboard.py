@@ -88,7 +88,9 @@ def block(
     """One run: state, progress, a line per metric, cost, alarms."""
     picture = view.picture
     lines = [_title(view), _progress(view, width, ascii_only=ascii_only)]
-    tail = [line for parts in (_costs(picture), _saved(picture)) for line in _wrapped(parts, width)]
+    tail = [
+        line for parts in (_costs(picture), _saved(picture)) for line in _wrapped(parts, width)
+    ]
     alarms = [line for alarm in picture.alarms for line in _alarm(alarm, width)]
     notes = [Text(f"note: {note}", style="dim") for note in view.notes]
     if view.reason:
@@ -193,7 +195,9 @@ def _metric(
     if width < _TINY:
         return [Text(f"{name} {current}")]
     text = Text(_padded(name, names))
-    text.append(f" {current:>9}", style="bold red" if current in ("NaN", "Inf", "-Inf") else "bold")
+    text.append(
+        f" {current:>9}", style="bold red" if current in ("NaN", "Inf", "-Inf") else "bold"
+    )
     text.append(
         f" {'best' if best else '':4} {number(best.value) if best else '':>9}", style="green"
     )

@@ -163,7 +163,8 @@ def _standing(project: Project, verdict: RecordedVerdict, *, elsewhere: bool) ->
 def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
     """Whether all final checkpoints that `harness gc` kept are missing: git does not carry them."""
     removed = {
-        (fact.run, fact.checkpoint) for fact, _ in project.ledger.removed_checkpoints(experiment.id)
+        (fact.run, fact.checkpoint)
+        for fact, _ in project.ledger.removed_checkpoints(experiment.id)
     }
     finals = [
         checkpoint

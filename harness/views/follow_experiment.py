@@ -194,7 +194,9 @@ class _RunFollower:
         alarms = [alarm for line in self._alarm_lines.feed(data) for alarm in _alarms(line)]
         self.picture.alarms_from(alarms)
         new = [
-            alarm for alarm in alarms if (alarm.code, alarm.metric, alarm.row) not in self._reported
+            alarm
+            for alarm in alarms
+            if (alarm.code, alarm.metric, alarm.row) not in self._reported
         ]
         self._reported |= {(alarm.code, alarm.metric, alarm.row) for alarm in new}
         return new

@@ -156,7 +156,9 @@ class _LogRuns:
     def _picture(self, run: str) -> RunPicture:
         picture = self._pictures.get(run)
         if picture is None:
-            title = self.short if not self._pictures and run == "run 1" else f"{self.short} · {run}"
+            title = (
+                self.short if not self._pictures and run == "run 1" else f"{self.short} · {run}"
+            )
             picture = RunPicture(
                 run, WatchSettings(), title=title, watches=not self.reader.is_ledger
             )

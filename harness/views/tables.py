@@ -27,7 +27,11 @@ def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any
     """A table no wider than the terminal, coloured on one. Cells are plain text, never markup."""
     colour = sys.stdout is not None and sys.stdout.isatty()
     table = Table(
-        title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
     )
     for column in columns:
         table.add_column(escape(one_line(column)), overflow="fold")

@@ -44,7 +44,9 @@ def licences(package: str) -> list[str]:
     text."""
     said = metadata(package)
     if said["License-Expression"]:
-        return [part.strip("() ") for part in re.split(r" (?:AND|OR) ", said["License-Expression"])]
+        return [
+            part.strip("() ") for part in re.split(r" (?:AND|OR) ", said["License-Expression"])
+        ]
     lines = said.get_all("Classifier") or []
     named = [line.rpartition(" :: ")[2] for line in lines if line.startswith("License ::")]
     return named or [said["License"] or ""]

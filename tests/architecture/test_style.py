@@ -108,7 +108,10 @@ def test_at_most_four_files_may_catch_everything():
 
 def test_errors_are_caught_by_name():
     assert [
-        where for module in modules() if module.shown not in MAY_CATCH_ALL for where in nets(module)
+        where
+        for module in modules()
+        if module.shown not in MAY_CATCH_ALL
+        for where in nets(module)
     ] == []
 
 

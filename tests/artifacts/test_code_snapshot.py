@@ -81,7 +81,9 @@ def test_with_git_tracked_and_untracked_files_count_and_ignored_ones_do_not(
     assert snapshot.missing == ("gone.py",)
 
 
-def test_a_project_in_a_subfolder_of_a_repository_is_that_folder(root: Path, objects: Path) -> None:
+def test_a_project_in_a_subfolder_of_a_repository_is_that_folder(
+    root: Path, objects: Path
+) -> None:
     git(root, "init", "-q")
     assert list(take_snapshot(root / "lib", objects).files) == ["é\nnet.py"]
 

@@ -115,7 +115,8 @@ def test_text_that_is_no_front_matter_is_an_error_with_its_place(text: str) -> N
 
 @given(
     st.dictionaries(
-        st.sampled_from("abc"), st.integers() | st.text("xyz", min_size=1) | st.lists(st.booleans())
+        st.sampled_from("abc"),
+        st.integers() | st.text("xyz", min_size=1) | st.lists(st.booleans()),
     )
 )
 def test_what_yaml_writes_is_read(data: dict[str, Any]) -> None:

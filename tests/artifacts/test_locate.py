@@ -153,7 +153,8 @@ def test_it_falls_back_to_the_newest_completed() -> None:
 )
 def test_failed_and_aborted_ones_are_skipped(status: RunStatus) -> None:
     assert (
-        active_experiment([pair(1, RunStatus.COMPLETED), pair(2, status)], everything) == "exp-0001"
+        active_experiment([pair(1, RunStatus.COMPLETED), pair(2, status)], everything)
+        == "exp-0001"
     )
     assert active_experiment([pair(2, status), pair(3)], everything) is None
 

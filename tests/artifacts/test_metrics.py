@@ -247,7 +247,11 @@ def test_case_20_rows_that_a_resume_did_not_reach_again_are_gone() -> None:
 
 
 def test_case_20_train_and_eval_of_one_step_are_merged() -> None:
-    rows = [{"step": 100, "loss": 1.5}, {"step": 100, "eval_loss": 1.7}, {"step": 200, "loss": 1.4}]
+    rows = [
+        {"step": 100, "loss": 1.5},
+        {"step": 100, "eval_loss": 1.7},
+        {"step": 200, "loss": 1.4},
+    ]
     assert effective(rows) == [
         {"step": 100, "loss": 1.5, "eval_loss": 1.7},
         {"step": 200, "loss": 1.4},

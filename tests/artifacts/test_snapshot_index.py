@@ -82,7 +82,8 @@ def test_a_damaged_object_is_put_back_from_the_live_file(
     missing.unlink()
     assert take_snapshot(root, objects, index=index) == snapshot, "nothing new to read"
     assert (
-        materialise(load_snapshot(objects, snapshot.hash), objects, tmp_path / "w", live=root) == []
+        materialise(load_snapshot(objects, snapshot.hash), objects, tmp_path / "w", live=root)
+        == []
     )
     for name in ("a.py", "b.py"):
         assert (tmp_path / "w" / name).read_bytes() == (root / name).read_bytes()

@@ -165,7 +165,13 @@ def test_receipts_alone_name_the_session_and_the_two_moments_between_which_it_ch
 def test_a_digest_that_changed_at_another_time_is_a_possible_one(guarded: World):
     receipt(guarded, "s1", "SessionStart", control={SETTINGS: "aaa"}, at=moment(-3600))
     receipt(
-        guarded, "s1", "PostToolUse", "t1", tool="Bash", control={SETTINGS: "bbb"}, at=moment(-3500)
+        guarded,
+        "s1",
+        "PostToolUse",
+        "t1",
+        tool="Bash",
+        control={SETTINGS: "bbb"},
+        at=moment(-3500),
     )
     write(guarded.root / SETTINGS, KILLED)
     assert found(audited(guarded)) == {SETTINGS: [("s1", Grade.POSSIBLE)]}
@@ -173,7 +179,9 @@ def test_a_digest_that_changed_at_another_time_is_a_possible_one(guarded: World)
 
 def test_a_folder_that_counts_as_one_covers_its_files(guarded: World):
     hook = ".claude/hooks/harness/run.py"
-    receipt(guarded, "s1", "SessionStart", control={".claude/hooks/harness": "aaa"}, at=moment(-60))
+    receipt(
+        guarded, "s1", "SessionStart", control={".claude/hooks/harness": "aaa"}, at=moment(-60)
+    )
     write(guarded.root / hook, "pass")
     receipt(
         guarded, "s1", "PostToolUse", "t1", control={".claude/hooks/harness": "bbb"}, at=moment(1)
@@ -481,7 +489,9 @@ def test_pages_keep_the_words_of_the_harness_that_wrote_them(
 
 
 def test_agent_files_that_claude_code_may_misread_are_told_and_accuse_nobody(guarded: World):
-    write(guarded.root / ".claude/agents/b.md", "---\ndescription: Use when: x\ntools: Read\n---\n")
+    write(
+        guarded.root / ".claude/agents/b.md", "---\ndescription: Use when: x\ntools: Read\n---\n"
+    )
     accept_on_record(guarded.project, by="human:ada", at=datetime.now(UTC))
     report = audited(guarded)
     assert [(agent.name, agent.tools) for agent in report.agents] == [("b", ("Read",))]

@@ -45,12 +45,16 @@ def test_the_run_is_of_this_catalogue(name: str):
 
 @OF_NEW_RUNS
 def test_each_defence_stops_an_attack_that_gets_through_without_it():
-    assert [name for name, attacks in needed(list(DOCUMENTS.values())).items() if not attacks] == []
+    assert [
+        name for name, attacks in needed(list(DOCUMENTS.values())).items() if not attacks
+    ] == []
 
 
 @OF_NEW_RUNS
 def test_the_page_is_rendered_from_the_evidence():
-    assert (ROOT / "docs/cheats.md").read_text("utf-8") == page([DOCUMENTS[name] for name in NAMES])
+    assert (ROOT / "docs/cheats.md").read_text("utf-8") == page(
+        [DOCUMENTS[name] for name in NAMES]
+    )
 
 
 def test_the_threat_model_names_what_gets_through_and_nothing_else():

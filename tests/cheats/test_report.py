@@ -62,7 +62,9 @@ def test_each_way_of_not_holding_is_a_problem():
     many = document(row("one"), row("two", caught=False, reason="known"))
     assert any("95%" in item for item in problems(many))
     assert problems({**many, "sandbox": "none"}) == []
-    assert any("honest is refused" in item for item in problems(document(row("one"), refused=True)))
+    assert any(
+        "honest is refused" in item for item in problems(document(row("one"), refused=True))
+    )
     assert problems(document(row("one", caught_by=[]))) == [
         "one is caught, and by no defence that has a name"
     ]

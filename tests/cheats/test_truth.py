@@ -80,7 +80,9 @@ def test_an_effect_that_nobody_names_is_not_caught():
     reach = attack(success=done, channel=Channel.REACH)
     happened = AttackOutcome(evidence={"done": True})
     assert not caught(reach, happened, TRUE)
-    assert caught(reach, AttackOutcome(codes=("tampering_noticed",), evidence={"done": True}), TRUE)
+    assert caught(
+        reach, AttackOutcome(codes=("tampering_noticed",), evidence={"done": True}), TRUE
+    )
     assert not caught(
         reach, AttackOutcome(codes=("not_better_than_the_parent",), evidence={"done": True}), TRUE
     )
@@ -112,7 +114,9 @@ def test_following_codes_are_never_a_defence():
     assert fired(item, AttackOutcome(codes=("scorer_changed", "seeds_outstanding")), TRUE) == [
         "frozen at approval"
     ]
-    assert fired(item, AttackOutcome(codes=("seeds_outstanding", "evaluation_missing")), TRUE) == []
+    assert (
+        fired(item, AttackOutcome(codes=("seeds_outstanding", "evaluation_missing")), TRUE) == []
+    )
 
 
 def test_without_a_noise_floor_the_number_of_the_same_split_decides():

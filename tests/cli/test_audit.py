@@ -81,7 +81,8 @@ def test_the_transcripts_of_the_cli_are_looked_at_by_default(
     assert answer.exit_code == 1
     assert f"{SETTINGS} (control): expected" in answer.stdout
     assert (
-        "session s1, certain: a call that names it ran when it changed: Bash t1 at" in answer.stdout
+        "session s1, certain: a call that names it ran when it changed: Bash t1 at"
+        in answer.stdout
     )
     assert "harness audit --accept" in answer.stdout
     kill_the_guard(approved, approved.home / ".claude" / "projects")

@@ -25,7 +25,11 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     """With an experiment in which nothing was tried; for calls that leave it so."""
     base = tmp_path_factory.mktemp("opened")
     made = make_project(base / "project", base / "home")
-    for words in (("init",), ("plan", "approve"), ("experiment", "new", "--hypothesis", "nothing")):
+    for words in (
+        ("init",),
+        ("plan", "approve"),
+        ("experiment", "new", "--hypothesis", "nothing"),
+    ):
         assert made.harness(*words).exit_code == 0
     return made
 

@@ -28,7 +28,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Journey:
 def clone(made: Journey, tmp_path: Path) -> Journey:
     other = Journey(tmp_path / "clone", tmp_path / "another home")
     other.home.mkdir()
-    shutil.copytree(made.root, other.root, ignore=shutil.ignore_patterns("policy.json", "receipts"))
+    shutil.copytree(
+        made.root, other.root, ignore=shutil.ignore_patterns("policy.json", "receipts")
+    )
     return other
 
 

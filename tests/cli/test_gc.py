@@ -76,10 +76,18 @@ def large(path: Path) -> None:
 
 
 def record(world: World, path: Path, epoch: int) -> None:
-    where = {"experiment": "exp-0001", "run": "run-01", "path": world.project.layout.relative(path)}
+    where = {
+        "experiment": "exp-0001",
+        "run": "run-01",
+        "path": world.project.layout.relative(path),
+    }
     world.project.ledger.append(
         CheckpointRecorded(
-            **where, checkpoint=hash_path(path), bytes=path.stat().st_size, epoch=epoch, final=False
+            **where,
+            checkpoint=hash_path(path),
+            bytes=path.stat().st_size,
+            epoch=epoch,
+            final=False,
         )
     )
 
@@ -157,7 +165,9 @@ def test_of_a_discarded_experiment_only_what_was_read_stays(world: World) -> Non
     (final,) = world.project.ledger.checkpoints("exp-0001", late.id)
     gone = {"experiment": "exp-0001", "run": late.id, "checkpoint": final.id, "path": final.path}
     with pytest.raises(RefusedError, match="final one"):
-        world.project.ledger.append(CheckpointRemoved(**gone, sha256=final.id, bytes=1, by="agent"))
+        world.project.ledger.append(
+            CheckpointRemoved(**gone, sha256=final.id, bytes=1, by="agent")
+        )
     (world.root / RUN / "checkpoints/epoch-0001/model.pt").write_bytes(b"other")
     world.project.ledger.move_experiment("exp-0001", ExperimentStatus.DISCARDED, "worse")
     assert names(gc(world)) == ["epoch-0000", "epoch-0002", "epoch-0003", "last.json"]

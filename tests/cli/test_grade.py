@@ -38,7 +38,11 @@ def journey(tmp_path: Path) -> Journey:
     """A project with one seed and an open experiment."""
     made = make_project(tmp_path / "project", tmp_path / "home")
     (made.root / "plan.md").write_text(PLAN.replace("seeds: 3", "seeds: 1"), "utf-8")
-    for words in (("init",), ("plan", "approve"), ("experiment", "new", "--hypothesis", "centres")):
+    for words in (
+        ("init",),
+        ("plan", "approve"),
+        ("experiment", "new", "--hypothesis", "centres"),
+    ):
         assert made.harness(*words).exit_code == 0
     return made
 
@@ -144,7 +148,9 @@ def test_a_session_that_is_seen_late_lowers_what_was_scored_before(journey: Jour
         fields = {part.name: getattr(one, part.name) for part in dataclasses.fields(one)}
         body = {name: value for name, value in fields.items() if name not in ("at", "grade")}
         project.ledger.append(EvaluationRecorded(**{**body, "caller": "driver:bwrap"}))
-        assert all(one.grade.codes == ["session"] for one in project.ledger.evaluations("exp-0001"))
+        assert all(
+            one.grade.codes == ["session"] for one in project.ledger.evaluations("exp-0001")
+        )
         evaluated = project.ledger.summary("exp-0001")["evaluated"]["validation"]
         assert [seed["not_isolated"] for seed in evaluated.values()] == [["session"]]
     assert journey.harness("ledger", "verify").exit_code == 0
@@ -350,7 +356,9 @@ def test_one_weaker_than_what_works_is_lowering_too(journey: Journey) -> None:
 
 def test_a_plan_that_requires_isolation_fails_what_an_open_session_made(tmp_path: Path) -> None:
     journey = make_project(tmp_path / "project", tmp_path / "home")
-    plan = PLAN.replace("seeds: 3", "seeds: 1").replace("schema: 1", "schema: 1\nsandbox: required")
+    plan = PLAN.replace("seeds: 3", "seeds: 1").replace(
+        "schema: 1", "schema: 1\nsandbox: required"
+    )
     (journey.root / "plan.md").write_text(plan, "utf-8")
     for words in (("init",), ("plan", "approve"), ("experiment", "new", "--hypothesis", "x")):
         assert journey.harness(*words).exit_code == 0

@@ -45,7 +45,9 @@ def test_below_a_repository_with_settings_at_its_top_one_hint_says_so(
     journey: Journey, name: str
 ) -> None:
     inner = journey.root / "data"
-    assert "\nhint: " not in journey.harness("init", "--dry-run", cwd=inner).stdout, "no repository"
+    assert "\nhint: " not in journey.harness("init", "--dry-run", cwd=inner).stdout, (
+        "no repository"
+    )
     (journey.root / ".git").mkdir()
     assert "\nhint: " not in journey.harness("init", "--dry-run", cwd=inner).stdout, (
         "nothing at its top"
@@ -67,7 +69,11 @@ def test_below_a_repository_with_settings_at_its_top_one_hint_says_so(
 def test_json_is_one_object(journey: Journey) -> None:
     document = journey.harness("init", "--json").document
     assert (document["project"], document["root"]) == (str(journey.root), str(journey.root))
-    assert (document["hooks"], document["dry_run"], document["conflicts"]) == ("project", False, [])
+    assert (document["hooks"], document["dry_run"], document["conflicts"]) == (
+        "project",
+        False,
+        [],
+    )
     assert {"path": SETTINGS, "action": "create"} in document["changes"]
     assert document["doctor"]["broken"] is False
     assert Path(document["interpreter"]).is_absolute()

@@ -155,7 +155,9 @@ def test_verify_names_a_changed_fact(kept: Journey, tmp_path: Path, offset: int)
     assert seq in [problem["seq"] for problem in answer.document["problems"]]
 
 
-def test_a_changed_plan_is_noticed_and_may_be_approved_again(kept: Journey, tmp_path: Path) -> None:
+def test_a_changed_plan_is_noticed_and_may_be_approved_again(
+    kept: Journey, tmp_path: Path
+) -> None:
     copy = Journey(tmp_path / "project", tmp_path / "home")
     shutil.copytree(kept.root, copy.root)
     shutil.copytree(kept.home, copy.home)

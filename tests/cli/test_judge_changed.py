@@ -116,8 +116,12 @@ def test_a_package_that_is_installed_as_it_should_changes_no_judge(
     trained(judge, journey)
     listed = site / "einops-1.0.dist-info"
     listed.mkdir()
-    (listed / "METADATA").write_text("Metadata-Version: 2.1\nName: einops\nVersion: 1.0\n", "utf-8")
-    (listed / "RECORD").write_text("einops/__init__.py,,\neinops-1.0.dist-info/RECORD,,\n", "utf-8")
+    (listed / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: einops\nVersion: 1.0\n", "utf-8"
+    )
+    (listed / "RECORD").write_text(
+        "einops/__init__.py,,\neinops-1.0.dist-info/RECORD,,\n", "utf-8"
+    )
     (site / "einops").mkdir()
     (site / "einops" / "__init__.py").write_text("", "utf-8")
     assert done(judge, journey, "evaluate", "exp-0001")["score"] > 0.5

@@ -9,7 +9,14 @@ import pytest
 from tests.cli.journey import Journey, make_project
 
 INSIDE = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "5b0c"}
-PRIOR = ("--lesson", "Wider is not better", "--evidence", "exp-0001", "--rule", "Try deeper first.")
+PRIOR = (
+    "--lesson",
+    "Wider is not better",
+    "--evidence",
+    "exp-0001",
+    "--rule",
+    "Try deeper first.",
+)
 
 
 @pytest.fixture

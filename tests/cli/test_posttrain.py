@@ -102,7 +102,10 @@ def test_names_of_the_documents_are_those_of_the_options(tuning: Journey):
 
 
 def test_a_family_that_made_trains_and_judges_is_told(tuning: Journey):
-    makers = {"teacher": "HuggingFaceTB/SmolLM2-1.7B-Instruct", "judge": "Qwen/Qwen2.5-7B-Instruct"}
+    makers = {
+        "teacher": "HuggingFaceTB/SmolLM2-1.7B-Instruct",
+        "judge": "Qwen/Qwen2.5-7B-Instruct",
+    }
     path = tuning.root / "train.jsonl"
     programs.write_rows(path, [row | {"provenance": makers} for row in programs.rows(20)])
     made = tuning.harness(*SPEC, "--backend", "dry-run")

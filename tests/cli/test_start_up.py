@@ -42,7 +42,9 @@ def test_status_imports_no_heavy_library(tmp_path: Path, words: tuple[str, ...])
 
 
 @pytest.mark.parametrize("words", [("status",), ("status", "--json")])
-def test_status_of_a_verdict_imports_no_heavy_library(world: World, words: tuple[str, ...]) -> None:
+def test_status_of_a_verdict_imports_no_heavy_library(
+    world: World, words: tuple[str, ...]
+) -> None:
     experiment = world.open().id
     world.train(experiment)
     evaluate_experiment(

@@ -138,7 +138,9 @@ def test_in_tmux_it_waits_for_the_log_beside_and_then_draws_it(
     def wait_for(words: str) -> str:
         end = time.monotonic() + PATIENCE_S
         while words not in (found := screen("main:0.1")):
-            assert time.monotonic() < end, f"{words!r} did not come:\n{found}\n{screen('main:0.0')}"
+            assert time.monotonic() < end, (
+                f"{words!r} did not come:\n{found}\n{screen('main:0.0')}"
+            )
             time.sleep(0.2)
         return found
 

@@ -26,7 +26,9 @@ NOT_ACTIVE = (
 
 def pair(number: int, *statuses: RunStatus) -> tuple[Experiment, list[Run]]:
     experiment = replace(evidence().experiment, id=experiment_id(number), number=number)
-    return experiment, [run(place, status=status) for place, status in enumerate(statuses, start=1)]
+    return experiment, [
+        run(place, status=status) for place, status in enumerate(statuses, start=1)
+    ]
 
 
 def resolve(*pairs: tuple[Experiment, list[Run]], alive: bool = True) -> str | None:

@@ -306,7 +306,9 @@ def test_a_later_inconclusive_evaluation_holds_back_and_revokes_nothing(
     assert serve_path(imports.project, READER).is_dir()
 
 
-def test_a_win_over_a_poor_model_makes_up_for_no_failure_against_the_base(imports: Imports) -> None:
+def test_a_win_over_a_poor_model_makes_up_for_no_failure_against_the_base(
+    imports: Imports,
+) -> None:
     model = imports.model()
     imports.evaluated(model, "FAIL", delta=0.0)
     imports.evaluated(model, "PASS", against="a" * 64)
@@ -398,4 +400,6 @@ def test_rollback_leads_to_any_earlier_good_model(imports: Imports, clock: Manua
     unserved = imports.model(4)
     with pytest.raises(RefusedError):
         rollback(project, READER, by="human:ada", reason="x", to=unserved)
-    assert serve_path(project, READER) == project.layout.root / project.ledger.model(models[1]).path
+    assert (
+        serve_path(project, READER) == project.layout.root / project.ledger.model(models[1]).path
+    )

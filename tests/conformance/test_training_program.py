@@ -94,7 +94,9 @@ class Case:
         }
         self.result = right_result(self.spec)
 
-    def judge(self, seen: dict[str, Any] | None = None, **more: Any) -> tuple[set[str], str | None]:
+    def judge(
+        self, seen: dict[str, Any] | None = None, **more: Any
+    ) -> tuple[set[str], str | None]:
         found, digest = validate(
             self.spec, self.result | more, Observed(**(self.seen | (seen or {})))
         )
@@ -132,7 +134,9 @@ def test_the_defaults_are_the_references(project: Project) -> None:
 
 
 def test_custom_numbers_merge_over_the_defaults(project: Project) -> None:
-    spec = specify(project, programs.request(hyperparameters={"max_steps": 5}, minutes=1, tokens=7))
+    spec = specify(
+        project, programs.request(hyperparameters={"max_steps": 5}, minutes=1, tokens=7)
+    )
     assert (spec.hyperparameters["max_steps"], spec.hyperparameters["lora_rank"]) == (5, 16)
     assert spec.budget == {"minutes": 1.0, "tokens": 7}
 
@@ -228,12 +232,16 @@ def test_fault_21_models_are_ids_of_a_registry_never_substrings(
 
 def test_fault_21_a_real_id_is_accepted_and_profiles_hold(project: Project) -> None:
     real = "Qwen/Qwen2.5-7B-Instruct"
-    spec = specify(project, programs.request(backend="dry-run", model=real, profile="local-editor"))
+    spec = specify(
+        project, programs.request(backend="dry-run", model=real, profile="local-editor")
+    )
     assert spec.model["id"] == real
     assert "model" in wrong(project, profile="local-editor")  # the small one reads only
 
 
-def test_fault_12_a_typing_error_is_refused_not_taken_for_another_backend(project: Project) -> None:
+def test_fault_12_a_typing_error_is_refused_not_taken_for_another_backend(
+    project: Project,
+) -> None:
     assert wrong(project, backend="unsloth", mode="rpo", profile="reader", tier="gpu").keys() >= {
         "backend",
         "mode",
@@ -392,7 +400,9 @@ def test_fault_3_the_harness_hashes_itself_whatever_the_result_echoes(
 
 
 def test_all_problems_are_collected(case: Case) -> None:
-    found, _ = case.judge(**dict.fromkeys((*IDENTITY, *HASHES), "x"), status="weird", artifact=None)
+    found, _ = case.judge(
+        **dict.fromkeys((*IDENTITY, *HASHES), "x"), status="weird", artifact=None
+    )
     assert found >= {*IDENTITY, *HASHES, "status", "artifact"}
 
 

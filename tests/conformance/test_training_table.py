@@ -89,7 +89,9 @@ def test_each_is_held_by_a_test_that_exists(name: str) -> None:
 
 def test_each_difference_is_documented_and_each_documented_one_is_named() -> None:
     named = {item["differs"] for asked in TABLE.values() for item in asked if "differs" in item}
-    assert [text for text in named if sum(line.startswith(text) for line in DIFFERENCES) != 1] == []
+    assert [
+        text for text in named if sum(line.startswith(text) for line in DIFFERENCES) != 1
+    ] == []
     ours_alone = ("ORPO was its only mode", "There the prompt equals rejected")
     assert [line for line in DIFFERENCES if not line.startswith((*named, *ours_alone))] == []
 

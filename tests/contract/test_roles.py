@@ -2,7 +2,15 @@
 
 import pytest
 
-from harness.contract.artifacts import ARTIFACTS, BY_NAME, HARNESS, HUMAN, REQUIRED, Scope, required
+from harness.contract.artifacts import (
+    ARTIFACTS,
+    BY_NAME,
+    HARNESS,
+    HUMAN,
+    REQUIRED,
+    Scope,
+    required,
+)
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, project_path
 from harness.domain.statuses import GateName
 

@@ -22,11 +22,17 @@ def _approved(project: Project, root: Path) -> None:
 
 def opened(project: Project, hypothesis: str = "A wider net", parent: str | None = None) -> str:
     return open_experiment(
-        project, hypothesis=hypothesis, rationale="It underfits.", parent=parent, by="model-builder"
+        project,
+        hypothesis=hypothesis,
+        rationale="It underfits.",
+        parent=parent,
+        by="model-builder",
     ).id
 
 
-def decided(project: Project, kind: str, experiment: str | None, **changes: str | None) -> Decision:
+def decided(
+    project: Project, kind: str, experiment: str | None, **changes: str | None
+) -> Decision:
     fields: dict[str, str | None] = {
         "by": "harness",
         "context": "the gate spoke",

@@ -110,7 +110,9 @@ def test_what_is_kept_already_is_said_and_nothing_is_recorded(
 ) -> None:
     approve(world.project, passed, by="Ada", reason="looks good")
     before = facts(world)
-    with pytest.raises(RefusedError, match=r"exp-0001 is kept already \(d-0002 by Ada\)") as caught:
+    with pytest.raises(
+        RefusedError, match=r"exp-0001 is kept already \(d-0002 by Ada\)"
+    ) as caught:
         approve(world.project, passed, by="Ada", reason="again", override=override)
     assert (caught.value.code, caught.value.exit_code) == ("already_kept", 2)
     assert facts(world) == before
@@ -144,7 +146,9 @@ def test_w2_a_person_who_goes_on_all_the_same_leaves_the_findings_in_the_record(
     verdict = check_gate(world.project, judged)
     with pytest.raises(RefusedError, match="FAIL"):
         approve(world.project, judged, by="Ada", reason="looks good")
-    decisions = approve(world.project, judged, by="Ada", reason="I know this config", override=True)
+    decisions = approve(
+        world.project, judged, by="Ada", reason="I know this config", override=True
+    )
     assert [decision.kind for decision in decisions] == [DecisionKind.OVERRIDE, DecisionKind.KEEP]
     assert all(decision.verdict == verdict.id for decision in decisions)
     assert verdict.findings[0].code == "artifact_missing"

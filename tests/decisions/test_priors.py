@@ -21,7 +21,14 @@ ENVIRONMENT = {
 
 def prior(project: Project, check: list[str] | None, **fields: str) -> str:
     return project.ledger.record_prior(
-        **{"lesson": "l", "evidence": "e", "rule": "r", "by": "human:ada", "check": check, **fields}
+        **{
+            "lesson": "l",
+            "evidence": "e",
+            "rule": "r",
+            "by": "human:ada",
+            "check": check,
+            **fields,
+        }
     ).id
 
 

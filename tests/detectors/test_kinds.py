@@ -207,7 +207,8 @@ def test_two_players_are_no_fault() -> None:
     wild = Random(1)
     assert (
         watched(
-            lambda i: {"d_loss": 3 * wild.random(), "g_loss": math.exp(3 * wild.random())}, rows=200
+            lambda i: {"d_loss": 3 * wild.random(), "g_loss": math.exp(3 * wild.random())},
+            rows=200,
         )
         == []
     )

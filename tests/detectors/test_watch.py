@@ -47,7 +47,13 @@ def test_an_alarm_that_is_over_is_told_and_no_longer_open():
 def test_a_spike_that_recovers_ends_its_alarm():
     watch, alarms = fed(
         losses(
-            *(1 + i % 2 / 50 for i in range(20)), 9, 9, 9, 9, 9, *(1 + i % 2 / 50 for i in range(9))
+            *(1 + i % 2 / 50 for i in range(20)),
+            9,
+            9,
+            9,
+            9,
+            9,
+            *(1 + i % 2 / 50 for i in range(9)),
         )
     )
     assert [alarm.code for alarm in alarms if "spike" in alarm.code] == [

@@ -104,7 +104,9 @@ def test_an_approved_plan_and_settings_of_ones_own_are_no_fault(made: Made):
 
 def test_case_01_a_relative_hook_of_somebody_else_is_named(made: Made):
     settings = made.settings()
-    settings["hooks"]["PreToolUse"] += json.loads(CASE_01.read_text("utf-8"))["hooks"]["PreToolUse"]
+    settings["hooks"]["PreToolUse"] += json.loads(CASE_01.read_text("utf-8"))["hooks"][
+        "PreToolUse"
+    ]
     made.write(settings)
     report = made.doctor()
     check = named(report.checks)["other_hooks"]
@@ -158,7 +160,9 @@ def test_through_a_link_it_is_the_same_project(made: Made, tmp_path: Path):
     assert (report.project, report.broken) == (made.root, False)
 
 
-def test_a_worktree_has_the_main_ones_policy_and_needs_hooks_of_its_own(made: Made, tmp_path: Path):
+def test_a_worktree_has_the_main_ones_policy_and_needs_hooks_of_its_own(
+    made: Made, tmp_path: Path
+):
     git(made.root, "init", "--quiet")
     git(made.root, "add", "--all", "--force", "--", ".harness/config.toml", ".claude")
     git(made.root, "commit", "--quiet", "--message", "A project")
@@ -223,7 +227,9 @@ def test_the_options_of_the_running_session(made: Made, words: tuple[str, ...], 
 
 
 @pytest.mark.parametrize(("option", "code"), [("--bare", 1), ("--verbose", 0)])
-def test_the_running_session_is_found_among_the_processes_above(made: Made, option: str, code: int):
+def test_the_running_session_is_found_among_the_processes_above(
+    made: Made, option: str, code: int
+):
     """The doctor runs below a process that is called claude and was started with `option`."""
     doctor = f'"{sys.executable}" -m harness doctor --quick --json; exit $?'
     line = ["/bin/bash", "-c", 'exec -a claude /bin/bash -c "$@"', "x", doctor, "x", option]
@@ -236,7 +242,9 @@ def test_the_running_session_is_found_among_the_processes_above(made: Made, opti
         timeout=120,
         check=False,
     )
-    (check,) = [check for check in json.loads(done.stdout)["checks"] if check["name"] == "cli_mode"]
+    (check,) = [
+        check for check in json.loads(done.stdout)["checks"] if check["name"] == "cli_mode"
+    ]
     assert "the running session was" in check["message"]
     assert (option in check["message"], done.returncode) == (code == 1, code)
 

@@ -366,7 +366,11 @@ KILLERS = (
         RENDER,
     ),
     Killer(
-        "snapshot behind the ledger", ledger_moved_on, "snapshot_fresh", ("stale", "frozen"), RENDER
+        "snapshot behind the ledger",
+        ledger_moved_on,
+        "snapshot_fresh",
+        ("stale", "frozen"),
+        RENDER,
     ),
     Killer(
         "snapshot of an older policy",
@@ -454,7 +458,11 @@ KILLERS = (
         INIT,
     ),
     Killer(
-        "not isolated", entry("PreToolUse", args=NOT_ISOLATED), "entries_absolute", ("-I -S",), INIT
+        "not isolated",
+        entry("PreToolUse", args=NOT_ISOLATED),
+        "entries_absolute",
+        ("-I -S",),
+        INIT,
     ),
     Killer(
         "shell form",
@@ -486,7 +494,11 @@ KILLERS = (
         "one guard left out", without("ConfigChange"), "entries_present", ("ConfigChange",), INIT
     ),
     Killer(
-        "local settings only", only_local, "entries_present", (".claude/settings.local.json",), INIT
+        "local settings only",
+        only_local,
+        "entries_present",
+        (".claude/settings.local.json",),
+        INIT,
     ),
     Killer(
         "settings no JSON",
@@ -566,7 +578,9 @@ KILLERS = (
         ("home/.claude/settings.json",),
         "Unset",
     ),
-    Killer("older CLI", a_cli("2.1.294"), "cli_version", ("2.1.294", "onFailure"), "claude update"),
+    Killer(
+        "older CLI", a_cli("2.1.294"), "cli_version", ("2.1.294", "onFailure"), "claude update"
+    ),
     # entries that do not guard
     Killer(
         "milliseconds",
@@ -624,13 +638,21 @@ KILLERS = (
         '"*"',
     ),
     Killer(
-        "matcher Task", matcher("PreToolUse", "Task"), "entries_matcher", ("'Task'", "Write"), '"*"'
+        "matcher Task",
+        matcher("PreToolUse", "Task"),
+        "entries_matcher",
+        ("'Task'", "Write"),
+        '"*"',
     ),
     Killer(
         "matcher a list", matcher("PreToolUse", "Write,Edit"), "entries_matcher", ("Bash",), '"*"'
     ),
     Killer(
-        "matcher without MCP", matcher("PreToolUse", "^[A-Z]"), "entries_matcher", ("mcp__",), '"*"'
+        "matcher without MCP",
+        matcher("PreToolUse", "^[A-Z]"),
+        "entries_matcher",
+        ("mcp__",),
+        '"*"',
     ),
     Killer(
         "matcher of one source",
@@ -685,8 +707,8 @@ FED = [killer for killer in KILLERS if killer not in SEEN]
 def assert_named(killer: Killer, made: Made) -> None:
     report = made.doctor(**(killer.kill(made) or {}))
     (check,) = [check for check in report.checks if check.name == killer.check]
-    assert (check.ok, check.guard, report.broken) == (False, killer.guard, killer.guard), "\n".join(
-        report.lines()
+    assert (check.ok, check.guard, report.broken) == (False, killer.guard, killer.guard), (
+        "\n".join(report.lines())
     )
     assert [words for words in killer.message if words not in check.message] == [], check.message
     assert killer.hint in check.hint

@@ -63,12 +63,16 @@ def test_only_a_person_and_confined_sessions_are_isolated(text: str, caller: Cal
 def test_a_grade_names_every_link_that_was_not_isolated(
     session: Caller, training: SandboxKind, predict: SandboxKind
 ) -> None:
-    grade = grade_of([PERSON, session], [SandboxKind.BWRAP, training], [predict, SandboxKind.BWRAP])
+    grade = grade_of(
+        [PERSON, session], [SandboxKind.BWRAP, training], [predict, SandboxKind.BWRAP]
+    )
     assert (Link.SESSION in grade.not_isolated) == (not session.isolated)
     assert (Link.TRAINING in grade.not_isolated) == (training is SandboxKind.NONE)
     assert (Link.PREDICT in grade.not_isolated) == (predict is SandboxKind.NONE)
     said = [
-        f"{name} not isolated" for name in ("session", "training", "predict") if name in grade.codes
+        f"{name} not isolated"
+        for name in ("session", "training", "predict")
+        if name in grade.codes
     ]
     assert grade.words == ", ".join(["recomputed", *said])
     assert Grade.read(grade.codes) == grade

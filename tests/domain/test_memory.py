@@ -29,7 +29,11 @@ def tree(root: Path, groups: str, limits: dict[str, str]) -> Path:
     ("groups", "limits", "granted"),
     [
         ("0::/job/step", {"job/step/memory.max": str(100 * MIB)}, 100 * MIB),
-        ("0::/job/step", {"job/step/memory.max": "max", "job/memory.max": str(70 * MIB)}, 70 * MIB),
+        (
+            "0::/job/step",
+            {"job/step/memory.max": "max", "job/memory.max": str(70 * MIB)},
+            70 * MIB,
+        ),
         (
             "0::/job/step",
             {
@@ -51,7 +55,11 @@ def tree(root: Path, groups: str, limits: dict[str, str]) -> Path:
             {"memory/a/memory.limit_in_bytes": V1_UNLIMITED, "b/memory.max": str(MIB)},
             MIB,
         ),
-        ("0::/a\n3:cpu:/c", {"unified/a/memory.max": str(20 * MIB), "c/memory.max": "1"}, 20 * MIB),
+        (
+            "0::/a\n3:cpu:/c",
+            {"unified/a/memory.max": str(20 * MIB), "c/memory.max": "1"},
+            20 * MIB,
+        ),
         ("nonsense", {"memory.max": "1"}, MACHINE),
         ("0::/a", {"a/memory.max": "12 apples"}, MACHINE),
     ],

@@ -113,7 +113,8 @@ def test_the_state_directory_is_denied_also_to_a_read(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sandbox", "rule"), [(SandboxKind.NONE, "unsandboxed"), (SandboxKind.BWRAP, "outside_project")]
+    ("sandbox", "rule"),
+    [(SandboxKind.NONE, "unsandboxed"), (SandboxKind.BWRAP, "outside_project")],
 )
 def test_no_opinion_is_allowed_and_the_receipt_says_when_there_was_no_sandbox(
     project: Project, sandbox: SandboxKind, rule: str
@@ -131,7 +132,9 @@ def test_no_opinion_is_allowed_and_the_receipt_says_when_there_was_no_sandbox(
 def test_a_call_without_a_receipt_does_not_go_through(project: Project) -> None:
     project.layout.project("receipts").write_text("in the way", "utf-8")
     with pytest.raises(OSError, match="receipts"):
-        ask(guard_of(project, "model-builder"), project, "Write", file_path="train.py", content="x")
+        ask(
+            guard_of(project, "model-builder"), project, "Write", file_path="train.py", content="x"
+        )
 
 
 def test_the_guard_blocks_on_its_own_failure_and_observers_do_not(project: Project) -> None:

@@ -5,7 +5,12 @@ from pathlib import Path
 
 from harness.artifacts.locate import Layout
 from harness.domain.findings import Finding, as_text
-from harness.driver.messages import BRIEFING_CHARACTERS, build_message, judge_message, read_briefing
+from harness.driver.messages import (
+    BRIEFING_CHARACTERS,
+    build_message,
+    judge_message,
+    read_briefing,
+)
 from harness.ledger.facts import ApprovedPlan
 from harness.loop.steps import Build, JudgeResult
 from harness.settings import Settings

@@ -66,7 +66,12 @@ def test_money_of_earlier_sessions_of_the_plan_counts_in_the_gateway_and_in_the_
         session="other", role="oracle", usd=50.0
     )
     for session, cost in (("here", 1.5), ("elsewhere", 0.25)):
-        started = {"experiment": None, "step": "build-1-1", "sandbox": "none", "driver": {"pid": 1}}
+        started = {
+            "experiment": None,
+            "step": "build-1-1",
+            "sandbox": "none",
+            "driver": {"pid": 1},
+        }
         project.ledger.append(SessionStarted(session=session, role="oracle", **started))
         project.ledger.append(
             SessionEnded(session=session, outcome="finished", detail="", turns=1, cost_usd=cost)

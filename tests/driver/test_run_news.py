@@ -28,10 +28,14 @@ def told(files: Files) -> dict[str, Any] | None:
     )
 
 
-def test_the_newest_epoch_comes_from_the_status_file_never_from_all_metrics(tmp_path: Path) -> None:
+def test_the_newest_epoch_comes_from_the_status_file_never_from_all_metrics(
+    tmp_path: Path,
+) -> None:
     files = Files(tmp_path)
     assert told(files) is None
-    with RunLogger(run_dir=tmp_path, experiment="exp-0001", run="run-01", token="t", seed=1) as log:
+    with RunLogger(
+        run_dir=tmp_path, experiment="exp-0001", run="run-01", token="t", seed=1
+    ) as log:
         log.start()
         for epoch in range(3):
             log.epoch(epoch, {"loss": 1 / (epoch + 1)})

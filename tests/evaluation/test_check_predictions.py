@@ -157,7 +157,9 @@ def test_two_predictions_agree_exactly_for_classes_and_closely_for_numbers():
     assert differing(first, {"prediction": [1.000009, 100.0, 2e-9]}, IDS) == []
     assert differing(first, {"prediction": [1.01, 100.0, 1e-9]}, IDS) == ["r1"]
     assert differing({"p_a": [0.5], "p_b": [0.5]}, {"p_a": [0.5], "p_b": [0.6]}, ["x"]) == ["x"]
-    assert differing({"prediction": [1e308, 1e308]}, {"prediction": [1e308, -1e308]}, IDS) == ["r2"]
+    assert differing({"prediction": [1e308, 1e308]}, {"prediction": [1e308, -1e308]}, IDS) == [
+        "r2"
+    ]
 
 
 def test_class_names_of_label_columns():

@@ -21,7 +21,10 @@ HOSTILE = {
         "write([(row['id'], 'a') for row in rows + rows[:1]])",
         "predictions_duplicate",
     ),
-    "adds rows": ("write([(row['id'], 'a') for row in rows] + [('r0', 'a')])", "predictions_extra"),
+    "adds rows": (
+        "write([(row['id'], 'a') for row in rows] + [('r0', 'a')])",
+        "predictions_extra",
+    ),
     "invents a class": (
         "write([(row['id'], 'zebra') for row in rows])",
         "predictions_unknown_class",
@@ -63,7 +66,10 @@ HOSTILE = {
         "p = os.environ['HARNESS_CHECKPOINT']; os.chmod(p, 0o644); open(p, 'w').write('better')",
         "checkpoint_changed",
     ),
-    "removes its checkpoint": ("os.unlink(os.environ['HARNESS_CHECKPOINT'])", "checkpoint_changed"),
+    "removes its checkpoint": (
+        "os.unlink(os.environ['HARNESS_CHECKPOINT'])",
+        "checkpoint_changed",
+    ),
     "depends on the other rows": (
         "write([(row['id'], 'a' if len(rows) > 20 else 'b') for row in rows])",
         "predictions_not_reproducible",

@@ -64,7 +64,9 @@ def test_false_alarms_without_an_effect(right_or_wrong, monkeypatch):
             (draw.random(30) < hard).astype(float) if right_or_wrong else draw.lognormal(hard, 1.5)
             for _ in range(2)
         ]
-        found = paired_test(pair[0][None], pair[1][None], right_or_wrong=right_or_wrong, seed=trial)
+        found = paired_test(
+            pair[0][None], pair[1][None], right_or_wrong=right_or_wrong, seed=trial
+        )
         alarms += found.p <= 0.05
         better += found.p <= 0.05 and found.gain > 0
     assert 0 < alarms / 400 < 0.08
@@ -82,7 +84,7 @@ def test_few_units_are_enumerated_as_the_sign_test_of_a_textbook():
 
 
 def test_a_clear_difference_outlives_many_tries():
-    """200 rows that all gain: 2 / 2 ** 200 is known to be below 1e-40, whatever 4,999 tosses see."""
+    """200 rows that all gain: 2 / 2 ** 200 is below 1e-40, whatever 4,999 tosses see."""
     sums = np.full(200, 0.1)
     assert signs_p(sums, seed=1) < 1e-40
     assert signs_p(sums * np.where(np.arange(200) % 2, 1, -1), seed=1) == 1.0

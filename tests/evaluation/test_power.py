@@ -63,7 +63,8 @@ def test_two_points_at_2000_rows_with_3_seeds():
     assert told.gain == 0.02
     assert (round(told.power, 2), told.seeds_wanted) == (POWER_3, SEEDS_80)
     assert (
-        f"a gain of 0.02 is found in {POWER_3:.0%} of cases with 2000 validation rows" in told.words
+        f"a gain of 0.02 is found in {POWER_3:.0%} of cases with 2000 validation rows"
+        in told.words
     )
     assert f"{SEEDS_80} seeds find it in 80%" in told.words
     assert "assumed: two seeds of one experiment answer 10% of the rows differently" in told.words

@@ -140,7 +140,9 @@ def test_the_name_that_savez_appends_to_is_found(tmp_path):
         ),
         (archive(**{f"c{n}": b"" for n in range(10_001)}), "has 10,001 members"),
         (
-            archive(id=npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", b"\xff" * 4)),
+            archive(
+                id=npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", b"\xff" * 4)
+            ),
             "text that is not Unicode",
         ),
         (

@@ -21,7 +21,13 @@ def table(path, **columns):
 
 
 def load(file, **changes):
-    options = {"which": "validation", "inputs": ("x",), "label": "y", "id_column": "row", **changes}
+    options = {
+        "which": "validation",
+        "inputs": ("x",),
+        "label": "y",
+        "id_column": "row",
+        **changes,
+    }
     return load_rows(file, **options)
 
 

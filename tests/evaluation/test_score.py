@@ -75,7 +75,12 @@ def test_an_interval_that_one_seed_lacks_is_not_made_up():
 
 @pytest.mark.parametrize(
     "change",
-    [{"split": Split.HELD_OUT}, {"metric": "mae"}, {"plan_version": 2}, {"experiment": "exp-0002"}],
+    [
+        {"split": Split.HELD_OUT},
+        {"metric": "mae"},
+        {"plan_version": 2},
+        {"experiment": "exp-0002"},
+    ],
 )
 def test_what_cannot_be_averaged_is_refused(change):
     with pytest.raises(ValueError, match="one experiment, split, metric and plan version"):

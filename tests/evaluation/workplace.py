@@ -47,7 +47,13 @@ class Workplace:
         self.vault = self.state / "vault"
         self.objects = self.vault / "objects"
         self.checkpoint = (
-            self.project / ".harness" / "experiments" / "exp-0001" / "runs" / "run-01" / "model.txt"
+            self.project
+            / ".harness"
+            / "experiments"
+            / "exp-0001"
+            / "runs"
+            / "run-01"
+            / "model.txt"
         )
         self.checkpoint.parent.mkdir(parents=True)
         self.checkpoint.write_text("0.0")

@@ -218,7 +218,12 @@ def test_steps_joined_by_carriage_returns_come_while_the_line_grows(tmp_path: Pa
             0.1,
             {"loss": 0.5, "grad": 1.2},
         ),
-        ("Epoch [3/10], Step [20/600], Loss: 0.25, Acc: 91.5%", 20, 3, {"Loss": 0.25, "Acc": 91.5}),
+        (
+            "Epoch [3/10], Step [20/600], Loss: 0.25, Acc: 91.5%",
+            20,
+            3,
+            {"Loss": 0.25, "Acc": 91.5},
+        ),
         ("2026-01-02 10:11:12 INFO epoch=4 loss=1e-3", None, 4, {"loss": 1e-3}),
     ],
 )
@@ -293,7 +298,9 @@ def test_a_file_that_is_replaced_starts_again(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_there_twice_count_once(tmp_path: Path) -> None:
-    rows = "".join(f'{{"step": {i}, "loss": {2 - i / 100}, "grad_norm": NaN}}\n' for i in range(30))
+    rows = "".join(
+        f'{{"step": {i}, "loss": {2 - i / 100}, "grad_norm": NaN}}\n' for i in range(30)
+    )
     reader, found = read_whole(written(tmp_path, "copied.jsonl", rows + rows))
     assert (steps(found), reader.runs) == (list(range(30)), 1)
     twice = "".join(line + "\n" + line + "\n" for line in rows.splitlines())
@@ -303,7 +310,9 @@ def test_rows_that_are_there_twice_count_once(tmp_path: Path) -> None:
 
 def test_several_runs_in_one_file_are_kept_apart(tmp_path: Path) -> None:
     text = "".join(
-        f'{{"step": {i * 10}, "loss": {run + 2 - i / 100}}}\n' for run in range(3) for i in range(5)
+        f'{{"step": {i * 10}, "loss": {run + 2 - i / 100}}}\n'
+        for run in range(3)
+        for i in range(5)
     )
     reader, found = read_whole(written(tmp_path, "m.jsonl", text))
     assert reader.runs == 3

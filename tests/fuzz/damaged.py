@@ -42,7 +42,16 @@ _DESCRIPTIONS = (
     "x",
     "f,f",
 )
-_MARKS = (b"\0", b"\xff" * 4, b"\xff" * 8, b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"\n", b'"')
+_MARKS = (
+    b"\0",
+    b"\xff" * 4,
+    b"\xff" * 8,
+    b"PK\x01\x02",
+    b"PK\x05\x06",
+    b"PK\x06\x06",
+    b"\n",
+    b'"',
+)
 _NAMES = (
     *("checkpoints/w", "checkpoints", "../w", "/etc/passwd", "", ".", "a\0b", "link", "w" * 300),
     *("\ud800", "checkpoints/../checkpoints/w", "pipe", 3, None, [], {"a": 1}),
@@ -122,7 +131,9 @@ def an_array(chance: random.Random) -> bytes:
     text = f"{{'descr': {described!r}, 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
     length = chance.choice([len(text), len(text), 0, 65_535])
     start = b"\x93NUMPY" + bytes([chance.choice([1, 1, 2, 3, 9]), 0])
-    return start + length.to_bytes(2, "little") + text + b"\x01" * chance.choice([0, 5, 20, 40, 60])
+    return (
+        start + length.to_bytes(2, "little") + text + b"\x01" * chance.choice([0, 5, 20, 40, 60])
+    )
 
 
 def a_row(chance: random.Random) -> bytes:

@@ -152,7 +152,9 @@ _turns = of(
     agentId=["a1"],
     toolUseResult=[{"agentId": "a1"}],
 ).flatmap(lambda row: _messages.map(lambda said: {**row, "message": said}) | st.just(row))
-ENTRY = of(type=["command"], command=["python3", "x"], args=[[".claude/hooks/harness/x.py"], ["y"]])
+ENTRY = of(
+    type=["command"], command=["python3", "x"], args=[[".claude/hooks/harness/x.py"], ["y"]]
+)
 _groups = st.lists(
     of(matcher=["*"]).flatmap(
         lambda group: st.lists(ENTRY, max_size=3).map(lambda e: {**group, "hooks": e})

@@ -147,7 +147,9 @@ def test_a_damaged_list_is_a_finding_and_no_crash(world: World, passed: str) -> 
     )
 
 
-def test_a_list_that_the_ledger_does_not_remember_fails_the_gate(world: World, passed: str) -> None:
+def test_a_list_that_the_ledger_does_not_remember_fails_the_gate(
+    world: World, passed: str
+) -> None:
     world.project.layout.accepted.unlink()
     write(world.root / SETTINGS, AFTER)
     verdict = check_gate(world.project, passed, GateName.VALIDATION)

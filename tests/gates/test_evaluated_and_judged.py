@@ -332,7 +332,9 @@ STALE: dict[str, Callable[[World, str], object]] = {
     },
     **{
         f"{run}/checkpoint": (
-            lambda w, e, run=run: (w.run_path(e, "checkpoints", run) / "last.json").write_text("{}")
+            lambda w, e, run=run: (w.run_path(e, "checkpoints", run) / "last.json").write_text(
+                "{}"
+            )
         )
         for run in RUNS
     },
@@ -385,7 +387,9 @@ def test_held_out_does_not_rest_on_a_stale_pass(world: World) -> None:
     assert check_gate(world.project, experiment, HELD_OUT).verdict is Verdict.PASS
 
 
-def test_the_plan_changed_is_named_and_a_new_version_asks_for_new_evaluations(world: World) -> None:
+def test_the_plan_changed_is_named_and_a_new_version_asks_for_new_evaluations(
+    world: World,
+) -> None:
     experiment = passed(world)
     (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
     assert codes(check_gate(world.project, experiment, VALIDATION)) == {"plan_changed"}

@@ -23,7 +23,9 @@ class Lucky(InProcess):
     def __init__(self, bad_calls: int) -> None:
         self.left, self.calls = bad_calls, 0
 
-    def run(self, argv: Sequence[str], *, environment: Mapping[str, str], **more: Any) -> Completed:
+    def run(
+        self, argv: Sequence[str], *, environment: Mapping[str, str], **more: Any
+    ) -> Completed:
         done = super().run(argv, environment=environment, **more)
         self.calls += 1
         if self.left:

@@ -61,7 +61,9 @@ def test_each_entry_says_what_it_means_and_how_to_hint_it() -> None:
 
 def test_a_finding_takes_the_hint_of_the_table_unless_a_closer_one_is_known() -> None:
     assert finding("run_open", "It runs.").hint == FINDINGS["run_open"].hint
-    assert finding("run_open", "It runs.", "Wait a minute.", run="run-01").data == {"run": "run-01"}
+    assert finding("run_open", "It runs.", "Wait a minute.", run="run-01").data == {
+        "run": "run-01"
+    }
     with pytest.raises(KeyError):
         finding("no_such_code", "x")
 

@@ -176,7 +176,9 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         Verdict.INCONCLUSIVE,
     ),
     "checkpoint replaced": (
-        lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[0], actual="0" * 64),)),
+        lambda e: with_run(
+            e, 1, checkpoints=(replace(e.runs[0].checkpoints[0], actual="0" * 64),)
+        ),
         "checkpoint_changed",
         Verdict.FAIL,
     ),
@@ -461,7 +463,10 @@ def test_a_crashed_run_is_outstanding_not_a_breach_for_what_it_could_not_leave_b
     )
     outcome = judge(scored(evidence(runs=(*evidence().runs[:2], crashed), claims={}), 0.93, 0.94))
     assert outcome.verdict is Verdict.INCONCLUSIVE
-    assert [found.code for found in outcome.findings] == ["seeds_outstanding", "evaluation_missing"]
+    assert [found.code for found in outcome.findings] == [
+        "seeds_outstanding",
+        "evaluation_missing",
+    ]
     assert "crashed: MemoryError" in outcome.findings[0].message
 
 

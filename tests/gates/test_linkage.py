@@ -16,7 +16,9 @@ def test_times_near_the_edges_and_small_steps_back_are_no_breach():
 def test_where_the_clock_jumped_times_are_not_judged():
     jumped = Finding("clock_set", "The clock jumped by 3600 s.", "Nothing to do.")
     outcome = judge(
-        with_run(evidence(), 1, run=run(1, findings=(jumped,)), times=TIMES._replace(back_s=3600.0))
+        with_run(
+            evidence(), 1, run=run(1, findings=(jumped,)), times=TIMES._replace(back_s=3600.0)
+        )
     )
     assert (outcome.verdict, [found.code for found in outcome.findings]) == (
         Verdict.PASS,
@@ -29,7 +31,9 @@ def test_what_the_supervisor_told_is_not_told_again():
         "metrics_out_of_time", "5 rows do not say when they were written.", "Train again."
     )
     outcome = judge(
-        with_run(evidence(), 1, run=run(1, findings=(told,)), times=TIMES._replace(first=at(-3600)))
+        with_run(
+            evidence(), 1, run=run(1, findings=(told,)), times=TIMES._replace(first=at(-3600))
+        )
     )
     assert (outcome.verdict, [found.code for found in outcome.findings]) == (
         Verdict.FAIL,

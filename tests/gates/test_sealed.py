@@ -129,7 +129,10 @@ def test_no_plain_hash_of_secret_data_stands_in_the_project(hidden: World) -> No
             columns_hash({"x": table["x"]}),
         }
     found = {
-        where: digest for where, text in texts(hidden).items() for digest in plain if digest in text
+        where: digest
+        for where, text in texts(hidden).items()
+        for digest in plain
+        if digest in text
     }
     assert found == {}
 

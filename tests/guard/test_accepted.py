@@ -128,7 +128,9 @@ def test_a_part_that_is_accepted_leaves_the_rest_as_it_was(layout: Layout):
 
 
 def test_the_first_part_that_is_accepted_takes_all(layout: Layout):
-    assert accept(layout, by="a", at=NOW, paths=[".mcp.json"]).files == control_listing(layout.root)
+    assert accept(layout, by="a", at=NOW, paths=[".mcp.json"]).files == control_listing(
+        layout.root
+    )
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}', '{"schema": 1, "files": 3}'])

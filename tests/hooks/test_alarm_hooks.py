@@ -44,7 +44,8 @@ def watched(project: HookProject) -> HookProject:
 def raise_alarms(project: HookProject, *alarms: Any, run: str = "run-01") -> None:
     path = GLOB.replace("*", "exp-0001", 1).replace("*", run)
     project.write(
-        path, "".join(item if isinstance(item, str) else json.dumps(item) + "\n" for item in alarms)
+        path,
+        "".join(item if isinstance(item, str) else json.dumps(item) + "\n" for item in alarms),
     )
 
 
@@ -63,7 +64,9 @@ def test_an_alarm_is_told_at_the_next_call_and_once(watched: HookProject) -> Non
     assert told(watched) == ""
     raise_alarms(watched, ALARM)
     text = told(watched)
-    assert text.startswith("harness: exp-0001/run-01 raised fatal non_finite at row 7: loss is NaN")
+    assert text.startswith(
+        "harness: exp-0001/run-01 raised fatal non_finite at row 7: loss is NaN"
+    )
     assert "Lower the learning rate." in text
     assert "training-<model>-checker" in text
     assert told(watched) == ""

@@ -295,7 +295,9 @@ def test_opening_an_experiment_while_one_is_open_is_denied_with_the_next_command
     answers = [
         project.shell("harness experiment new --hypothesis 'another one'"),
         project.call("mcp__harness__open_experiment", {"hypothesis": "another one"}),
-        project.call("mcp__plugin_harness_harness__open_experiment", {"hypothesis": "another one"}),
+        project.call(
+            "mcp__plugin_harness_harness__open_experiment", {"hypothesis": "another one"}
+        ),
     ]
     for answer in answers:
         assert answer.denied

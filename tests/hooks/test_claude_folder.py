@@ -49,7 +49,9 @@ def test_plans_and_memory_are_written(project: HookProject, folder: Path, name: 
     assert not project.call("Read", {"file_path": f"{folder}/{name}"}).denied
 
 
-def test_a_plan_that_is_a_link_is_judged_where_it_leads(project: HookProject, folder: Path) -> None:
+def test_a_plan_that_is_a_link_is_judged_where_it_leads(
+    project: HookProject, folder: Path
+) -> None:
     (folder / "plans").mkdir(parents=True)
     (folder / "plans" / "plan.md").symlink_to(project.root / ".harness" / "policy.json")
     assert project.call("Write", {"file_path": f"{folder}/plans/plan.md", "content": "x"}).denied

@@ -99,7 +99,9 @@ EDITS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "no event": lambda hooks: hooks["PreToolUse"][0]["hooks"][0]["args"].pop(),
     "other options": lambda hooks: hooks["PreToolUse"][0]["hooks"][0]["args"].pop(0),
     "as a shell line": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].pop("args"),
-    "only for some": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update({"if": "Bash(git *)"}),
+    "only for some": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update(
+        {"if": "Bash(git *)"}
+    ),
     "in the background": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update({"async": True}),
     "hooks as a list": lambda hooks: hooks.update(PreToolUse=3),
     "group as text": lambda hooks: hooks.update(

@@ -38,7 +38,15 @@ KEYS = (
     "tool_use_id",
 )
 TOOLS = st.sampled_from(
-    ["Write", "Edit", "Bash", "Read", "Glob", "mcp__x__y", "mcp__plugin_x_harness__open_experiment"]
+    [
+        "Write",
+        "Edit",
+        "Bash",
+        "Read",
+        "Glob",
+        "mcp__x__y",
+        "mcp__plugin_x_harness__open_experiment",
+    ]
 )
 CALLS = st.fixed_dictionaries({}, optional=dict.fromkeys(KEYS, JSON) | {"tool_name": TOOLS | JSON})
 SHELL = st.text(

@@ -96,7 +96,9 @@ def listed(project: HookProject) -> HookProject:
 def test_each_control_path_of_the_snapshot_is_told(listed: HookProject, name: str, shown: str):
     assert after(listed) == ""
     path = listed.root / name
-    listed.write(name, (path.read_text() if path.exists() else "") + "[core]\n\tfsmonitor = evil\n")
+    listed.write(
+        name, (path.read_text() if path.exists() else "") + "[core]\n\tfsmonitor = evil\n"
+    )
     assert after(listed).startswith(f"harness: {shown} changed")
     assert listed.receipts()[1]["paths"] == [shown]
     if name == ".harness/config.toml":
@@ -194,9 +196,9 @@ def test_calls_that_no_guard_saw_are_noted(project: HookProject):
     lines = batch(
         project, call("toolu_3", "Write", file_path="a.py"), call("toolu_1"), agent_type="oracle"
     )
-    assert [(line["tool_use_id"], line["tool"], line["paths"], line["role"]) for line in lines] == [
-        ("toolu_3", "Write", ["a.py"], "oracle")
-    ]
+    assert [
+        (line["tool_use_id"], line["tool"], line["paths"], line["role"]) for line in lines
+    ] == [("toolu_3", "Write", ["a.py"], "oracle")]
 
 
 def test_a_later_event_about_a_call_is_no_sign_of_a_guard(project: HookProject):

@@ -141,7 +141,9 @@ def test_worktree_within_the_project(project: HookProject):
         assert project.call("Write", {"file_path": name}, cwd=inner).denied, name
         assert project.shell(f"rm {name}", cwd=inner).denied, name
     assert project.shell("rm ../../settings.json", cwd=inner).denied
-    assert project.shell("rm -rf ../agent-1", cwd=project.root / ".claude/worktrees/agent-1").denied
+    assert project.shell(
+        "rm -rf ../agent-1", cwd=project.root / ".claude/worktrees/agent-1"
+    ).denied
     assert not (inner / ".harness" / "receipts").exists()
 
 
@@ -256,9 +258,9 @@ class TestPlugin:
             "harness/guard/policy/decide.py",
             "harness/guard/hooks/frame.py",
         ):
-            assert plugin.call("Write", {"file_path": str(plugin.programs.parent / name)}).denied, (
-                name
-            )
+            assert plugin.call(
+                "Write", {"file_path": str(plugin.programs.parent / name)}
+            ).denied, name
 
     def test_refuses_settings_that_switch_it_off(self, plugin: HookProject):
         path = plugin.write(".claude/settings.json", '{"disableAllHooks": true}')
@@ -369,7 +371,9 @@ def test_a_project_planted_in_a_protected_folder_lifts_nothing(project: HookProj
 def test_a_project_around_another_one_is_asked_too(project: HookProject, other: Path):
     inner = other_project(other / ".claude", project.folder / "inner_state")
     (inner / "settings.json").write_text("{}")
-    assert project.call("Write", {"file_path": str(inner / "settings.json"), "content": "x"}).denied
+    assert project.call(
+        "Write", {"file_path": str(inner / "settings.json"), "content": "x"}
+    ).denied
 
 
 def test_a_nested_project_keeps_its_own_ordinary_files(project: HookProject):

@@ -66,7 +66,11 @@ def test_each_module_is_python_3_9_and_imports_the_standard_library_alone(path: 
         assert not isinstance(node, ast.Match), (
             f"{path.name}:{node.lineno}: match needs Python 3.10"
         )
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip":
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "zip"
+        ):
             assert not node.keywords, f"{path.name}:{node.lineno}: zip(strict=) needs Python 3.10"
 
 
@@ -120,7 +124,9 @@ def test_the_hooks_and_the_tool_server_find_their_library_in_the_same_way():
     ours, other = (
         next(node for node in tree.body if named(node) == "start") for tree in (hooks, server)
     )
-    assert [ast.dump(node) for node in ours.body[:6]] == [ast.dump(node) for node in other.body[:6]]
+    assert [ast.dump(node) for node in ours.body[:6]] == [
+        ast.dump(node) for node in other.body[:6]
+    ]
 
 
 def named(node: ast.stmt) -> str:

@@ -48,7 +48,9 @@ def test_nothing_is_asked_that_the_model_cannot_do(project: HookProject, changes
 
 
 def test_without_an_open_experiment_nothing_is_due(project: HookProject):
-    project.save({**project.snapshot, "mode": "interactive", "role": None, "open_experiment": None})
+    project.save(
+        {**project.snapshot, "mode": "interactive", "role": None, "open_experiment": None}
+    )
     assert not reminded(project)
 
 

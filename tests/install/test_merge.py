@@ -106,7 +106,9 @@ def test_two_of_ours_become_one() -> None:
 @given(
     st.dictionaries(
         st.sampled_from(["PreToolUse", "Stop", "Other"]),
-        st.lists(st.sampled_from([MINE, SECTION["Stop"][0], SECTION["PreToolUse"][0]]), max_size=4),
+        st.lists(
+            st.sampled_from([MINE, SECTION["Stop"][0], SECTION["PreToolUse"][0]]), max_size=4
+        ),
     ),
     st.sampled_from([None, 2, "\t"]),
 )

@@ -176,8 +176,12 @@ def test_what_is_installed_is_accepted_and_a_strangers_edit_is_not(
     }
     accepted = read_accepted(layout)
     assert accepted is not None
-    assert accepted.files[f"{VENDORED}/run.py"] == control_listing(repository)[f"{VENDORED}/run.py"]
-    assert (repository / SETTINGS).read_text().count('"timeout": 30') == text.count('"timeout": 30')
+    assert (
+        accepted.files[f"{VENDORED}/run.py"] == control_listing(repository)[f"{VENDORED}/run.py"]
+    )
+    assert (repository / SETTINGS).read_text().count('"timeout": 30') == text.count(
+        '"timeout": 30'
+    )
 
 
 def test_a_used_project_stays_when_its_hooks_go(tmp_path: Path, person: Person) -> None:

@@ -125,7 +125,11 @@ def test_our_banner_is_no_proof_that_nobody_edited_the_file(
     path = repository / AGENTS / "oracle.md"
     path.parent.mkdir()
     path.write_text(f"---\nname: oracle\n---\n{prompts.AGENT_BANNER}\nmine\n")
-    for done in (person.install(repository), person.install(repository), person.remove(repository)):
+    for done in (
+        person.install(repository),
+        person.install(repository),
+        person.remove(repository),
+    ):
         assert [item.path for item in done.conflicts] == [f"{AGENTS}/oracle.md"]
         assert "Delete" in done.conflicts[0].hint or "delete" in done.conflicts[0].hint
         assert path.read_text().endswith("mine\n")
@@ -174,7 +178,9 @@ def test_an_edit_between_two_installations_is_kept_on_the_way_out(
     value = json.loads((older / SETTINGS).read_bytes())
     assert value["added"] is True
     assert value["hooks"] == {
-        "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./check.sh"}]}]
+        "PreToolUse": [
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "./check.sh"}]}
+        ]
     }
 
 
@@ -216,7 +222,9 @@ def test_however_often_it_is_removed_edits_and_earlier_folders_stay(
     for _ in range(3):
         done = person.remove(root)
         assert {item.path for item in done.conflicts} == edited
-        assert {path for path in edited if (root / path).read_text().endswith("# mine\n")} == edited
+        assert {
+            path for path in edited if (root / path).read_text().endswith("# mine\n")
+        } == edited
     assert {item.path for item in person.install(root).conflicts} == edited
     assert {path for path in edited if (root / path).read_text().endswith("# mine\n")} == edited
     for path in edited:

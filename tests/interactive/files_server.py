@@ -38,4 +38,6 @@ if __name__ == "__main__":
         request = json.loads(line)
         if "id" in request:
             result = answer(request["method"], request.get("params", {}))
-            print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+            print(
+                json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True
+            )

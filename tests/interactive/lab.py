@@ -51,7 +51,9 @@ class Lab:
         beside its file."""
         folders = [self.state, self.root / ".claude", self.root / ".harness/experiments"]
         folders += [self.worktree / ".claude", self.worktree / ".harness"]
-        files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+        files = [
+            path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()
+        ]
         files += [
             self.root / ".harness/policy.json",
             self.root / ".harness/config.toml",

@@ -110,7 +110,10 @@ def make_repository(root: Path) -> Path:
         ("train", "validation", "held_out"), np.split(order, (300, 430)), strict=True
     ):
         write_rows(
-            root / "data" / f"{name}.csv", chosen, data.data[chosen, :FEATURES], data.target[chosen]
+            root / "data" / f"{name}.csv",
+            chosen,
+            data.data[chosen, :FEATURES],
+            data.target[chosen],
         )
     (root / "train.py").write_text(TRAIN, "utf-8")
     (root / ".gitignore").write_text("data/\n*.joblib\n__pycache__/\n", "utf-8")

@@ -73,7 +73,9 @@ def test_it_enforces_with_nothing_in_the_repository(bare: Journey, copied: Path)
         call("mcp", "mcp__files__write_file", path=str(policy), content="x"),
         bash("sh", f"echo x > {shlex.quote(str(policy))}"),
         bash("cd", "cd .harness && rm -f policy.json"),
-        call("settings", "Write", file_path=str(bare.root / ".claude/settings.json"), content="{}"),
+        call(
+            "settings", "Write", file_path=str(bare.root / ".claude/settings.json"), content="{}"
+        ),
         bash("plugin", f"echo x >> {copied}/hooks/run.py"),
         bash("train", "python3 train.py"),
     ]

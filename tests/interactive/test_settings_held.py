@@ -61,7 +61,8 @@ def test_hooks_switched_off_behind_the_guard_still_hold(fresh: Journey) -> None:
     for number, (name, change) in enumerate(OFF, 1):
         assert not played.failed(f"edit_{number}"), played.text(f"edit_{number}")
         assert (
-            json.loads((fresh.root / ".claude" / name).read_text("utf-8")).items() >= change.items()
+            json.loads((fresh.root / ".claude" / name).read_text("utf-8")).items()
+            >= change.items()
         )
         assert not played.failed(f"fine_{number}")
     assert all(played.held(f"held_{number}") for number in range(len(OFF) + 1))

@@ -69,9 +69,12 @@ if __name__ == "__main__":
     found = reached()
     print("REACHED " + "; ".join(found) if found else "OUT-OF-REACH")
 '''
-GUARD = (
-    "import probe\n\nassert not probe.reached(), probe.reached()\nprobe.leave_a_child({report!r})\n"
-)
+GUARD = """\
+import probe
+
+assert not probe.reached(), probe.reached()
+probe.leave_a_child({report!r})
+"""
 SCENARIO = f"""\
 sessions:
   - role: model-builder

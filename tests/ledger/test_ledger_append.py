@@ -19,7 +19,13 @@ from ledger_samples import (
 
 from harness.clock import ManualClock
 from harness.domain.statuses import Direction, ExperimentStatus, RunStatus, Split, Verdict
-from harness.errors import LedgerBusyError, NotFoundError, RefusedError, TransitionError, UsageError
+from harness.errors import (
+    LedgerBusyError,
+    NotFoundError,
+    RefusedError,
+    TransitionError,
+    UsageError,
+)
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.facts import (
     ExperimentMoved,
@@ -154,7 +160,10 @@ def test_transition_tables_hold(tmp_path):
         with pytest.raises(RefusedError, match="no further runs"):
             register(ledger, name)
         before = ledger.position()
-        assert [fact.kind for fact in ledger.facts(before - 2)] == ["run_ended", "experiment_moved"]
+        assert [fact.kind for fact in ledger.facts(before - 2)] == [
+            "run_ended",
+            "experiment_moved",
+        ]
 
 
 def test_run_ids_and_attempts(tmp_path):

@@ -116,7 +116,9 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path):
             )  # SQLite takes the present size when that is larger
 
         before = ledger.position()
-        with pytest.raises(LedgerError, match=r"ledger\.db cannot grow: the disk is full") as error:
+        with pytest.raises(
+            LedgerError, match=r"ledger\.db cannot grow: the disk is full"
+        ) as error:
             decided(ledger, None, context="x" * 2_000_000)
         assert error.value.code == "ledger_disk_full"
         acknowledged = ledger.position()

@@ -226,7 +226,9 @@ def test_a_removed_checkpoint_is_held_by_rebuild_export_and_import(tmp_path):
     with open_ledger(tmp_path / "a") as ledger:
         program(ledger)
         removed = ledger.removed_checkpoints("exp-0001")
-        assert [(fact.path, fact.sha256, fact.bytes) for fact, _ in removed] == [("y", "b" * 64, 1)]
+        assert [(fact.path, fact.sha256, fact.bytes) for fact, _ in removed] == [
+            ("y", "b" * 64, 1)
+        ]
         ledger.rebuild()
         assert ledger.removed_checkpoints("exp-0001") == removed
         export_facts(ledger, tmp_path / "facts")

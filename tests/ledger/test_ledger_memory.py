@@ -86,7 +86,9 @@ def test_a_prior_is_superseded_once(tmp_path):
     with open_ledger(tmp_path) as ledger:
         first = prior(ledger, check=["python", "-c", "pass"])
         second = prior(ledger, lesson="better", supersedes=first)
-        with pytest.raises(RefusedError, match="p-0001 is superseded by p-0002 already") as refused:
+        with pytest.raises(
+            RefusedError, match="p-0001 is superseded by p-0002 already"
+        ) as refused:
             prior(ledger, supersedes=first)
         assert "p-0002" in refused.value.hint
         assert [(item.id, item.check, item.superseded_by) for item in ledger.priors()] == [

@@ -41,7 +41,10 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
         assert ledger.accepted_list(ledger.writer) is None
         ledger.append(ControlAccepted(sha256="a", files=3, by="ada"))
         ledger.append(ControlAccepted(sha256="b", files=4, by="ada"))
-        assert (ledger.accepted_list(ledger.writer), ledger.accepted_list("another")) == ("b", None)
+        assert (ledger.accepted_list(ledger.writer), ledger.accepted_list("another")) == (
+            "b",
+            None,
+        )
         ledger.append(SessionSeen(experiment="exp-0001", session="5b0c", trace="receipt"))
         for name in "ab":
             ledger.append(SessionBegan(session=name, process={}))

@@ -64,7 +64,8 @@ def schema_of(path):
 
 def columns(inspector, table):
     return [
-        (item["name"], str(item["type"]), item["nullable"]) for item in inspector.get_columns(table)
+        (item["name"], str(item["type"]), item["nullable"])
+        for item in inspector.get_columns(table)
     ]
 
 
@@ -72,7 +73,10 @@ def test_a_new_file_has_exactly_the_schema_that_the_code_uses(tmp_path):
     open_ledger(tmp_path).close()
     engine = sa.create_engine("sqlite://")
     metadata.create_all(engine)
-    made, used = sa.inspect(sa.create_engine(f"sqlite:///{tmp_path}/ledger.db")), sa.inspect(engine)
+    made, used = (
+        sa.inspect(sa.create_engine(f"sqlite:///{tmp_path}/ledger.db")),
+        sa.inspect(engine),
+    )
     assert set(made.get_table_names()) == set(used.get_table_names())
     for table in used.get_table_names():
         assert columns(made, table) == columns(used, table), table

@@ -77,7 +77,8 @@ def test_a_changed_number_is_named(folder, seq):
     run_sql(folder, "UPDATE facts SET seq = ? WHERE seq = 5", seq)
     problems = check(folder)
     assert any(
-        "alice" in item.message and (str(seq) in item.message or item.seq == 6) for item in problems
+        "alice" in item.message and (str(seq) in item.message or item.seq == 6)
+        for item in problems
     )
 
 

@@ -65,7 +65,9 @@ def test_what_broke_its_contract_is_no_improvement_and_never_the_best() -> None:
     ):
         better = scored(0.99, 0.991, 0.992, verdict=Verdict.FAIL, findings=findings)
         assert improvements([better, scored(0.90, 0.901, 0.902)], UP) == [False, True]
-    outstanding = scored(0.99, 0.991, verdict=Verdict.INCONCLUSIVE, findings=("seeds_outstanding",))
+    outstanding = scored(
+        0.99, 0.991, verdict=Verdict.INCONCLUSIVE, findings=("seeds_outstanding",)
+    )
     assert improvements([outstanding, scored(0.90, 0.901, 0.902)], UP) == [False, True]
 
 
@@ -77,7 +79,10 @@ def test_progress_below_the_least_tier_is_progress() -> None:
         False,
         False,
     ]
-    assert improvements([below(0.3, 0.301, 0.302), below(0.2, 0.201, 0.202)], DOWN) == [False, True]
+    assert improvements([below(0.3, 0.301, 0.302), below(0.2, 0.201, 0.202)], DOWN) == [
+        False,
+        True,
+    ]
 
 
 def test_a_note_beside_the_tier_does_not_end_progress() -> None:

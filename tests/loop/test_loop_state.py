@@ -341,7 +341,9 @@ def test_sessions_before_the_loops_end_are_not_held_against_its_continuation(wor
     driver, ledger = Driver(world), world.project.ledger
     for attempt in (1, 2, 3):
         driver.session(f"build-1-{attempt}", "model-builder", lambda: None)
-    assert next_step(load_state(world.project, supervised=lambda run: False)).key == "stop-failures"
+    assert (
+        next_step(load_state(world.project, supervised=lambda run: False)).key == "stop-failures"
+    )
     ledger.append(LoopEnded(plan="signs", reason="failures", detail="three sessions did nothing"))
     world.project.clock.sleep(1)  # type: ignore[attr-defined]
     assert next_step(load_state(world.project, supervised=lambda run: False)).key == "build-1-4"

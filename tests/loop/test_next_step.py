@@ -290,7 +290,8 @@ STOPS: dict[str, tuple[LoopState, str]] = {
     "target": (state(closed(1, KEPT, held_out=verdict())), "target"),
     "kept, but below the target": (
         state(
-            closed(1, KEPT, held_out=verdict()), limits=limits(stop_tier=Tier.SHOULD, experiments=1)
+            closed(1, KEPT, held_out=verdict()),
+            limits=limits(stop_tier=Tier.SHOULD, experiments=1),
         ),
         "budget",
     ),
@@ -418,7 +419,9 @@ def test_keys_of_steps_differ_by_experiment_attempt_and_kind() -> None:
 def test_w6_a_higher_tier_counts_for_a_lower_target() -> None:
     """There the stretch tier ranked lowest: a run that reached `should` went on for ever under the
     target `must`."""
-    assert next_step(state(closed(1, KEPT, held_out=verdict(tier=Tier.COULD)))).key == "stop-target"
+    assert (
+        next_step(state(closed(1, KEPT, held_out=verdict(tier=Tier.COULD)))).key == "stop-target"
+    )
 
 
 def test_w6_fifty_failures_stop() -> None:

@@ -8,7 +8,13 @@ import asyncio
 import json
 import sys
 
-from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, ResultMessage, UserMessage, query
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeAgentOptions,
+    ResultMessage,
+    UserMessage,
+    query,
+)
 
 
 async def session(spec: dict) -> dict:

@@ -189,7 +189,9 @@ def test_a_host_twice_is_no_host(gateway, kept):
 
 def test_a_request_larger_than_the_service_takes_is_refused(gateway, kept):
     with gateway.admitted(BUILDER) as key:
-        status, answer = send(gateway, [host(gateway), ("x-api-key", key)], b" " * (MOST_BYTES + 1))
+        status, answer = send(
+            gateway, [host(gateway), ("x-api-key", key)], b" " * (MOST_BYTES + 1)
+        )
     assert (status, answer["error"]["type"]) == (413, "request_too_large")
     assert (kept.requests, gateway.failure) == ([], None)
 

@@ -407,7 +407,9 @@ def until(condition) -> None:
 def test_a_client_that_leaves_before_the_first_chunk_costs_the_worst_case(service):
     """The server is about to send the headers when it notices: the chunks are never begun."""
     answerer = live(service)
-    body = json.dumps({"model": MODEL, "max_tokens": 1000, "messages": [], "stream": True}).encode()
+    body = json.dumps(
+        {"model": MODEL, "max_tokens": 1000, "messages": [], "stream": True}
+    ).encode()
     told = [{"type": "http.request", "body": body, "more_body": False}]
     scope = {
         "type": "http",
@@ -530,7 +532,9 @@ def full(_descriptor: int) -> None:
 
 
 @pytest.mark.parametrize("problem", ["written to", "read from"])
-def test_a_request_that_cannot_be_written_down_is_not_sent(service, tmp_path, monkeypatch, problem):
+def test_a_request_that_cannot_be_written_down_is_not_sent(
+    service, tmp_path, monkeypatch, problem
+):
     path = tmp_path / "spending.jsonl"
     if problem == "read from":
         path.mkdir()
@@ -597,7 +601,10 @@ def test_a_recording_can_be_replayed(service, tmp_path, stream):
     assert "the-real-key" not in path.read_text()
     assert "toolu_" not in path.read_text()
     with Gateway(Scripted(read_scenario(path))) as gateway:
-        first, second = ask(gateway, stream=False).json(), ask(gateway, stream=False, turn=1).json()
+        first, second = (
+            ask(gateway, stream=False).json(),
+            ask(gateway, stream=False, turn=1).json(),
+        )
         third = ask(gateway, role="oracle", stream=False).json()
     assert first["content"][0]["text"] == "see turn-1-1"
     assert first["content"][1]["input"] == use["input"]

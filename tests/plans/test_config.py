@@ -54,7 +54,10 @@ def test_known_checkpoints_are_paths(tmp_path: Path) -> None:
     (root / CONFIG).write_text(
         'project_id = "p-0"\nknown_checkpoints = ["base.pt", "/weights"]\n', "utf-8"
     )
-    assert load_settings(root, {"HOME": str(tmp_path)}).known_checkpoints == ("base.pt", "/weights")
+    assert load_settings(root, {"HOME": str(tmp_path)}).known_checkpoints == (
+        "base.pt",
+        "/weights",
+    )
     (root / CONFIG).write_text('project_id = "p-0"\nknown_checkpoints = "base.pt"\n', "utf-8")
     with pytest.raises(ConfigError, match="must be a list of paths"):
         load_settings(root, {"HOME": str(tmp_path)})

@@ -95,9 +95,9 @@ def test_a_split_is_what_approval_finds(project: Project, root: Path, suffix: st
     for name in ("a", "b", "patient", "y"):
         values = np.concatenate([part[name] for part in parts.values()])
         assert sorted(values.tolist()) == sorted(whole.columns[name].tolist())
-    assert {name: round(float((part["y"] == "yes").mean()), 1) for name, part in parts.items()} == (
-        dict.fromkeys(parts, round(float((whole.columns["y"] == "yes").mean()), 1))
-    )
+    assert {
+        name: round(float((part["y"] == "yes").mean()), 1) for name, part in parts.items()
+    } == (dict.fromkeys(parts, round(float((whole.columns["y"] == "yes").mean()), 1)))
     assert in_project(root) == {f"data/t.train{suffix}"}
 
 
@@ -291,7 +291,7 @@ def test_the_filled_plan_can_be_approved_for_numbers_too(
 
 
 STEPS = 10
-"""The vault's key, held-out, its note, the hidden validation, its note, train, the original and its note are renamed
+"""The vault's key and its draft, held-out, its note, the hidden validation, its note, train, the original and its note are renamed
 into place; the original is unlinked."""
 
 

@@ -269,7 +269,9 @@ def test_a_metric_that_the_scorer_does_not_compute_is_told(
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "weighted"])
-def test_what_a_script_computes_is_the_plans_to_name(root: Path, check: Check, metric: str) -> None:
+def test_what_a_script_computes_is_the_plans_to_name(
+    root: Path, check: Check, metric: str
+) -> None:
     (root / "plan.md").write_text(
         PLAN.replace("scorer: accuracy", "scorer: judge.py").replace(
             "metric: accuracy", f"metric: {metric}"
@@ -283,7 +285,9 @@ def test_rows_of_held_out_elsewhere_are_refused_before_and_after_the_move(
     root: Path, check: Check, environment: dict[str, str]
 ) -> None:
     held_out = read_table(root / "data/held_out.npz").columns
-    rows = np.column_stack([-held_out[name].reshape(len(held_out["y"]), -1) for name in ("x", "y")])
+    rows = np.column_stack(
+        [-held_out[name].reshape(len(held_out["y"]), -1) for name in ("x", "y")]
+    )
     (root / ".gitignore").write_text("cache/\n")
     (root / "cache").mkdir()
     np.savetxt(root / "cache/log.txt", rows[::-1])

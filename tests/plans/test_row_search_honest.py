@@ -91,7 +91,9 @@ def prices(draw: Draw, rows: int) -> Table:
 
 def texts(draw: Draw, rows: int) -> Table:
     words = np.array([f"word{n}" for n in range(300)])
-    made = ["You are a helpful assistant. " + " ".join(draw.choice(words, 12)) for _ in range(rows)]
+    made = [
+        "You are a helpful assistant. " + " ".join(draw.choice(words, 12)) for _ in range(rows)
+    ]
     return {"x": np.array(made), "y": draw.integers(0, 2, rows)}
 
 

@@ -94,7 +94,9 @@ def test_an_adapter_of_another_base_is_refused(tmp_path: Path) -> None:
 
 def told(**metrics: Any) -> str:
     values = {"wall_clock_minutes": 0.0, "final_loss": 0.5, "tokens_seen": 100, "steps": 2}
-    return f"{programs.GOOD.splitlines()[1]}\nprint(json.dumps(result(metrics={values | metrics})))"
+    return (
+        f"{programs.GOOD.splitlines()[1]}\nprint(json.dumps(result(metrics={values | metrics})))"
+    )
 
 
 @pytest.mark.parametrize(

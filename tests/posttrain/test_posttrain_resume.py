@@ -106,7 +106,9 @@ def test_a_trainer_that_ends_beyond_the_tokens_of_all_attempts_is_not_believed(
     execute, program
 ) -> None:
     run = execute(programs.MADE, head=programs.resuming(GONE), tokens=340).run
-    report = program.execute(run.experiment, resume=True)  # 300 for the model, 50 for what was lost
+    report = program.execute(
+        run.experiment, resume=True
+    )  # 300 for the model, 50 for what was lost
     assert (report.model, "budget.tokens" in report.run.reason) == (None, True)
     assert report.run.status in ("killed", "failed"), "seen while it trained, or when it had ended"
 

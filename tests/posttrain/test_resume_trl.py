@@ -54,7 +54,11 @@ def test_killed_and_resumed_it_is_the_unbroken_one(
     rows = [{**row, "answer": row["chosen"]} for row in programs.rows(20)]
     programs.write_rows(root / "train.jsonl", rows)
     add_base_model(
-        project, programs.MODEL, weights=save_tiny_model(tmp_path / "tiny"), gguf=None, inherited={}
+        project,
+        programs.MODEL,
+        weights=save_tiny_model(tmp_path / "tiny"),
+        gguf=None,
+        inherited={},
     )
     how = {
         "backend": f"trl-{mode}",

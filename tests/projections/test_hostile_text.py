@@ -185,7 +185,9 @@ def closed(ledger: Ledger, name: str) -> None:
     with ledger.transaction():
         ledger.move_experiment(name, ExperimentStatus.DISCARDED, "x")
         ledger.append(
-            SessionEnded(session=f"s-{name}", outcome="finished", detail="", turns=1, cost_usd=None)
+            SessionEnded(
+                session=f"s-{name}", outcome="finished", detail="", turns=1, cost_usd=None
+            )
         )
 
 

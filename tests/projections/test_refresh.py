@@ -54,7 +54,9 @@ def contents(layout, *, facts=True):
         for path in root.rglob("*")
         if path.is_file()
     }
-    return found if facts else {name: data for name, data in found.items() if "/facts/" not in name}
+    return (
+        found if facts else {name: data for name, data in found.items() if "/facts/" not in name}
+    )
 
 
 def rows(layout, name="checklist"):
@@ -574,7 +576,9 @@ def test_tampering_is_told_until_its_experiment_is_decided_or_the_plan_approved_
     def told():
         refresh(ledger, layout)
         return [
-            line for line in layout.briefing.read_text().splitlines() if "tampering noticed" in line
+            line
+            for line in layout.briefing.read_text().splitlines()
+            if "tampering noticed" in line
         ]
 
     with open_ledger(tmp_path) as ledger:

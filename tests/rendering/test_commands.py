@@ -60,8 +60,8 @@ def test_its_verbs_exist_and_none_is_a_persons(command):
         if len(words) > 1:
             assert isinstance(found, click.Group)
             assert words[1] in found.commands
-        # An option that is a person's alone (`experiment show --exact`) is refused by the hooks and by
-        # the verb itself.
+        # An option that is a person's alone (`experiment show --exact`) is refused by the hooks
+        # and by the verb itself.
         whole = [human for human in HUMAN_VERBS if not human[-1].startswith("--")]
         assert not any(human[: len(words)] == words for human in whole), (
             "it would be allowed without a question"

@@ -46,7 +46,13 @@ def claude(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     }
     command = [str(bundled_cli()), *words]
     return subprocess.run(
-        command, cwd=home, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=home,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 

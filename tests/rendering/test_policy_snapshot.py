@@ -163,7 +163,9 @@ def test_gate_is_open_while_its_verdict_awaits_a_decision(project):
     assert policy_snapshot(project)["open_gate"] is None
     project.ledger.move_experiment(experiment, ExperimentStatus.JUDGED, "test")
     assert policy_snapshot(project)["open_gate"] == "validation"
-    assert ask(project, "mcp__harness__open_experiment", hypothesis="deeper")["rule"] == "gate_open"
+    assert (
+        ask(project, "mcp__harness__open_experiment", hypothesis="deeper")["rule"] == "gate_open"
+    )
 
 
 def test_sessions_may_use_their_own_folder_and_no_other_part_of_the_state(project):

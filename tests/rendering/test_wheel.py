@@ -54,7 +54,10 @@ def test_wheel_renders_the_same_agents_and_installs_the_same_hooks(tmp_path):
         archive.extractall(tmp_path / "installed")
     wanted = {f"harness/rendering/{path.relative_to(ROOT)}" for path in shipped()}
     assert wanted <= set(names)
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"harness", "experiment_harness"}
+    assert {name.split("/")[0].split("-")[0] for name in names} == {
+        "harness",
+        "experiment_harness",
+    }
     words = [sys.executable, "-c", PROGRAM, str(tmp_path / "installed"), str(tmp_path / "project")]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home")}
     ended = subprocess.run(

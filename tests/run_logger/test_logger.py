@@ -352,7 +352,9 @@ def test_threads_do_not_mix_rows(tmp_path: Path) -> None:
     assert status(tmp_path)["rows"] == 402
 
 
-def test_a_short_write_leaves_no_glued_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_write_leaves_no_glued_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = logger(tmp_path)
     log.start()
     write = os.write

@@ -32,7 +32,9 @@ def test_case_16_concurrent_writers_do_not_mix_records(tmp_path: Path) -> None:
         set(row["pad"]) == {chr(ord("a") + row["writer"])} and len(row["pad"]) == 9_000
         for row in rows
     )
-    order = [[row["index"] for row in rows if row["writer"] == writer] for writer in range(WRITERS)]
+    order = [
+        [row["index"] for row in rows if row["writer"] == writer] for writer in range(WRITERS)
+    ]
     assert order == [list(range(RECORDS))] * WRITERS
 
 

@@ -325,4 +325,6 @@ def test_weights_of_a_seed_that_does_not_count_any_more_are_no_other_seeds(
         " final=True); log.end()"
     )
     run_training(HEAD + program, seeds=[2])
-    assert "checkpoint_copied" in {found.code for found in check_gate(project, "exp-0001").findings}
+    assert "checkpoint_copied" in {
+        found.code for found in check_gate(project, "exp-0001").findings
+    }

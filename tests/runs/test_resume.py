@@ -111,9 +111,7 @@ def test_a_resume_that_is_not_exact_is_a_fact_of_the_run_and_a_note_of_its_gate(
     assert [item.code for item in run.findings] == ["resume_not_exact"]
     verdict = check_gate(project, "exp-0001", GateName.VALIDATION)
     assert "resume_not_exact" in [item.code for item in verdict.findings]
-    assert (
-        "exp-0001/run-01: a resume was not exact: optimizer, bad not restored" in verdict.notes
-    )
+    assert "exp-0001/run-01: a resume was not exact: optimizer, bad not restored" in verdict.notes
     assert FINDINGS["resume_not_exact"].outcome is Verdict.PASS
 
 

@@ -72,7 +72,12 @@ def test_what_is_registered_and_collected(
     assert run.rows == 6
     assert (layout.run("exp-0001", run.id) / "stdout.log").read_text() == "trained\n"
     told = json.loads(layout.run("exp-0001", run.id, "run").read_text())
-    assert (told["status"], told["rows"], told["exit_code"], told["seed"]) == ("completed", 6, 0, 7)
+    assert (told["status"], told["rows"], told["exit_code"], told["seed"]) == (
+        "completed",
+        6,
+        0,
+        7,
+    )
     [checkpoint] = project.ledger.checkpoints("exp-0001", run.id)
     assert (checkpoint.epoch, checkpoint.final, checkpoint.bytes) == (2, True, 1)
     assert checkpoint.id == hash_path(root / checkpoint.path)
@@ -84,7 +89,9 @@ def test_what_is_registered_and_collected(
         if fact.kind.startswith(("run_", "checkpoint_"))
     ]
     order = ["run_registered", "run_started", "checkpoint_recorded", "run_ended"]
-    assert list(dict.fromkeys(kinds)) == order, "once while it ran, and at its end as the final one"
+    assert list(dict.fromkeys(kinds)) == order, (
+        "once while it ran, and at its end as the final one"
+    )
 
 
 def test_completed_seeds_are_not_repeated_until_the_code_changes(
@@ -329,7 +336,9 @@ def test_checkpoints_are_taken_from_the_runs_folder_only(
             (log.checkpoint_dir / "c").symlink_to("/etc/passwd")
     """
     report = run_training(code, seeds=[1])
-    [checkpoint] = [item for item in project.ledger.checkpoints("exp-0001", "run-01") if item.final]
+    [checkpoint] = [
+        item for item in project.ledger.checkpoints("exp-0001", "run-01") if item.final
+    ]
     assert (checkpoint.epoch, checkpoint.final) == (3, True)
     assert checkpoint.id == hashlib.sha256(b"a3").hexdigest()
     assert codes(report) == ["checkpoint_unreadable"], (

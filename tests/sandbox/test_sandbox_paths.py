@@ -89,7 +89,9 @@ def test_landlock_refuses_what_it_cannot_hide(landlock):
     secret = landlock.project / "private"
     secret.mkdir()
     with pytest.raises(SandboxError, match="cannot hide") as raised:
-        landlock.sh("true", confinement=Confinement(writable=(landlock.project,), hidden=(secret,)))
+        landlock.sh(
+            "true", confinement=Confinement(writable=(landlock.project,), hidden=(secret,))
+        )
     assert raised.value.code == "sandbox_cannot_hide"
 
 
@@ -145,7 +147,9 @@ def test_grants_are_ordered_and_the_stricter_one_wins(tmp_path):
     state.mkdir()
     given = grants(
         [],
-        Confinement(writable=(project, project / "a"), read_only=(project / "a",), hidden=(state,)),
+        Confinement(
+            writable=(project, project / "a"), read_only=(project / "a",), hidden=(state,)
+        ),
     )
     depths = [len(grant.path.parts) for grant in given]
     assert depths == sorted(depths)
@@ -176,7 +180,9 @@ def test_arguments_and_input_reach_the_program_unchanged(place, tmp_path):
         "",
         "--x='y'",
     ]
-    done = subprocess.run(command, input=b"in", capture_output=True, cwd=place.project, check=False)
+    done = subprocess.run(
+        command, input=b"in", capture_output=True, cwd=place.project, check=False
+    )
     assert (done.returncode, done.stdout) == (
         6,
         b"<one two>\n<$HOME>\n<>\n<--x='y'>\nin",

@@ -92,7 +92,9 @@ def test_a_killed_driver_is_continued_by_the_next(
     project: Project, sandbox: SandboxKind, tmp_path: Path, moment: str
 ) -> None:
     waiting = (
-        tool("pause", "Bash", command="python -c 'import time; time.sleep(2)'", description="Wait"),
+        tool(
+            "pause", "Bash", command="python -c 'import time; time.sleep(2)'", description="Wait"
+        ),
     )
     scenario = write_scenario(
         tmp_path / "s.yaml", builder(1, train=slow_train(1.0), before=waiting), oracle(1)

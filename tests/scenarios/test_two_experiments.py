@@ -39,7 +39,9 @@ LARGEST_FIRST_REQUEST = 18_000
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with approved(make_project(tmp_path_factory.mktemp("two") / "a project"), os.environ) as opened:
+    with approved(
+        make_project(tmp_path_factory.mktemp("two") / "a project"), os.environ
+    ) as opened:
         yield opened
 
 
@@ -191,7 +193,8 @@ def test_the_first_request_of_a_role_is_small(project: Project, played: Played, 
 def test_requests_carry_role_experiment_and_attempt(played: Played) -> None:
     sessions = list(
         dict.fromkeys(
-            (item.asker.role, item.asker.experiment, item.asker.attempt) for item in played.requests
+            (item.asker.role, item.asker.experiment, item.asker.attempt)
+            for item in played.requests
         )
     )
     assert sessions == [

@@ -55,7 +55,9 @@ class Played:
 def make_project(root: Path) -> Path:
     """Data, plan and configuration, not approved yet."""
     (root / "data").mkdir(parents=True)
-    for seed, (name, rows) in enumerate({"train": 200, "validation": 100, "held_out": 100}.items()):
+    for seed, (name, rows) in enumerate(
+        {"train": 200, "validation": 100, "held_out": 100}.items()
+    ):
         random = np.random.default_rng(seed)
         y = np.arange(rows) % 2
         x = (y[:, None] * 4.0 + random.normal(size=(rows, 2))).astype(np.float32)
@@ -146,7 +148,9 @@ def oracle(experiment: int, *, claim: str | None = None) -> dict[str, Any]:
     turns.append(
         {
             "tools": [
-                tool("record", "mcp__harness__record_result", claims=claims, summary="As measured.")
+                tool(
+                    "record", "mcp__harness__record_result", claims=claims, summary="As measured."
+                )
             ]
         }
     )

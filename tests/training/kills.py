@@ -70,7 +70,9 @@ def live(program: Program, folder: Path, *, kill_after: tuple[float, ...] = ()) 
     return Life(
         digest=(folder / "digest.txt").read_text(),
         rows=shown(folder),
-        raw_epochs=sum(row["event"] == "epoch" for row in read_rows(folder / "metrics.jsonl").rows),
+        raw_epochs=sum(
+            row["event"] == "epoch" for row in read_rows(folder / "metrics.jsonl").rows
+        ),
         order=order_in(folder),
         seconds=time.monotonic() - begun,
         kills=kills,
@@ -78,10 +80,14 @@ def live(program: Program, folder: Path, *, kill_after: tuple[float, ...] = ()) 
 
 
 def shown(folder: Path) -> list[Any]:
-    rows = [row for row in read_rows(folder / "metrics.jsonl").effective if row["event"] == "epoch"]
+    rows = [
+        row for row in read_rows(folder / "metrics.jsonl").effective if row["event"] == "epoch"
+    ]
     kept = []
     for row in rows:
-        values = {key: value for key, value in row["metrics"].items() if not key.startswith(_TIMES)}
+        values = {
+            key: value for key, value in row["metrics"].items() if not key.startswith(_TIMES)
+        }
         kept.append((row["epoch"], row["step"], values, row["learning_rate"]))
     assert len({epoch for epoch, *_ in kept}) == len(kept), "an epoch is shown twice"
     return kept

@@ -26,7 +26,8 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_a_turn_is_the_template_once(tokenizer: Any) -> None:
     found = turn(tokenizer, "Hi?", "Yes.", limit=100)
     assert (
-        tokenizer.decode(found.prompt) == "<|im_start|>user\nHi?<|im_end|>\n<|im_start|>assistant\n"
+        tokenizer.decode(found.prompt)
+        == "<|im_start|>user\nHi?<|im_end|>\n<|im_start|>assistant\n"
     )
     assert tokenizer.decode(found.response) == "Yes.<|im_end|>"
     assert labels(found) == [-100] * len(found.prompt) + found.response

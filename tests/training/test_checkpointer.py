@@ -292,7 +292,8 @@ def test_case_26_a_full_disk_leaves_the_old_one(tmp_path):
     assert names(tmp_path) == ["epoch-0000"]
     assert pointed(tmp_path / "checkpoints", "latest") == "epoch-0000"
     assert (
-        Checkpointer(log_in(tmp_path), **parts(10, 2, 7, width=4000), goal=GOAL).resume().epoch == 1
+        Checkpointer(log_in(tmp_path), **parts(10, 2, 7, width=4000), goal=GOAL).resume().epoch
+        == 1
     )
 
 
@@ -362,6 +363,8 @@ def test_a_checkpoint_that_nobody_was_told_of_is_told_once(tmp_path):
         again.resume()
         again.finish()
         rows = [
-            row for row in read_rows(path).rows if row["event"] == "checkpoint" and not row["final"]
+            row
+            for row in read_rows(path).rows
+            if row["event"] == "checkpoint" and not row["final"]
         ]
         assert [row["path"] for row in rows] == ["checkpoints/epoch-0000/model.pt"]

@@ -41,11 +41,15 @@ class Line(torch.nn.Module):
 
 
 def data() -> list[dict[str, Any]]:
-    return [{"x": torch.tensor([float(i)]), "labels": torch.tensor([2.0 * i])} for i in range(ROWS)]
+    return [
+        {"x": torch.tensor([float(i)]), "labels": torch.tensor([2.0 * i])} for i in range(ROWS)
+    ]
 
 
 def log_in(folder: Path, **more: Any) -> RunLogger:
-    return RunLogger(run_dir=folder, experiment="exp-0001", run="run-01", token="t", seed=1, **more)
+    return RunLogger(
+        run_dir=folder, experiment="exp-0001", run="run-01", token="t", seed=1, **more
+    )
 
 
 def train(
@@ -130,9 +134,9 @@ def test_epochs_are_counted_where_the_trainer_logs_them(tmp_path: Path) -> None:
     found = rows(tmp_path)
     assert found[0]["total_epochs"] == 2
     assert [row["epoch"] for row in found if "loss" in row.get("metrics", {})] == [0, 1]
-    assert [row["epoch"] for row in found if row["event"] == "checkpoint" and not row["final"]] == [
-        1
-    ]
+    assert [
+        row["epoch"] for row in found if row["event"] == "checkpoint" and not row["final"]
+    ] == [1]
 
 
 def test_a_resumed_run_says_from_where(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ ROWS = 8
 
 
 @pytest.fixture(params=["lightning.pytorch", "pytorch_lightning"])
-def library(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def library(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Any:
     monkeypatch.chdir(tmp_path)
     return pytest.importorskip(request.param)
 
@@ -89,7 +91,11 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 def test_an_epoch_is_a_row_and_checkpoints_follow_the_plan(library: Any, tmp_path: Path) -> None:
     fit(library, tmp_path, line(library))
     start, *middle, end = rows(tmp_path)
-    assert (start["total_epochs"], start["config"], end["status"]) == (3, {"width": 1}, "completed")
+    assert (start["total_epochs"], start["config"], end["status"]) == (
+        3,
+        {"width": 1},
+        "completed",
+    )
     epochs = [row for row in middle if row["event"] == "epoch"]
     assert [(row["epoch"], row["step"], row["learning_rate"]) for row in epochs] == [
         (0, 4, 0.01),

@@ -88,11 +88,17 @@ OF_ONE_PROCESS = re.compile("second|time|memory|^summary/train_loss$")
 def numbers(folder: Path) -> list[tuple[Any, dict[str, Any]]]:
     """(step, metrics) of each row that holds after all resumes, without what is of one process
     only."""
-    rows = [row for row in read_rows(folder / "metrics.jsonl").effective if row["event"] == "epoch"]
+    rows = [
+        row for row in read_rows(folder / "metrics.jsonl").effective if row["event"] == "epoch"
+    ]
     return [
         (
             row["step"],
-            {key: value for key, value in row["metrics"].items() if not OF_ONE_PROCESS.search(key)},
+            {
+                key: value
+                for key, value in row["metrics"].items()
+                if not OF_ONE_PROCESS.search(key)
+            },
         )
         for row in rows
     ]
@@ -154,7 +160,9 @@ def test_each_backend_trains_and_tells_the_truth(place: Place, backend: str) -> 
 
 def test_tokens_are_counted_without_padding(place: Place) -> None:
     place.data = write_rows(place.folder / "rows.jsonl", preferences(4))
-    _, result = place.train("trl-sft", hyperparameters={"max_steps": 2, "gradient_accumulation": 1})
+    _, result = place.train(
+        "trl-sft", hyperparameters={"max_steps": 2, "gradient_accumulation": 1}
+    )
     tokenizer = load_tokenizer(place.model)
     turns = [turn(tokenizer, row["prompt"], row["chosen"], limit=64) for row in preferences(4)]
     assert result["metrics"]["tokens_seen"] == sum(len(one.ids) for one in turns)

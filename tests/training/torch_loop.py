@@ -35,7 +35,10 @@ def parts(size, batch, seed, width=16):
     np.random.seed(seed)
     torch.manual_seed(seed)
     model = torch.nn.Sequential(
-        torch.nn.Linear(4, width), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(width, 1)
+        torch.nn.Linear(4, width),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(0.3),
+        torch.nn.Linear(width, 1),
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / 5))

@@ -141,7 +141,9 @@ def test_a_fatal_alarm_is_on_the_screen(tmp_path: Path) -> None:
 def test_a_log_that_stops_is_lost_with_its_age_and_clocks_may_jump(tmp_path: Path) -> None:
     clock = ManualClock()
     path = written(tmp_path / "m.jsonl", training(clock, 3))
-    os.utime(path, (clock.now().timestamp() + 5_000_000,) * 2)  # the other machine's clock is ahead
+    os.utime(
+        path, (clock.now().timestamp() + 5_000_000,) * 2
+    )  # the other machine's clock is ahead
     follower = LogFollower([path], clock)
     follower.poll(seconds=0)
     assert (follower.views()[0].status, follower.over()) == ("running", False)
@@ -217,7 +219,8 @@ def test_lines_are_one_a_row_and_bounded(tmp_path: Path) -> None:
     in_lines(follower, clock, said.append)
     assert said[0] == "m.jsonl · exp-0001/run-01  30 rows before"
     last = (
-        "m.jsonl · exp-0001/run-01  epoch 39  loss 0.05  accuracy 0.975  gpu_memory_mb 512  120.0 s"
+        "m.jsonl · exp-0001/run-01  epoch 39  loss 0.05  accuracy 0.975"
+        "  gpu_memory_mb 512  120.0 s"
     )
     assert said[-1] == last
     assert len(said) == 11
@@ -234,7 +237,8 @@ def test_of_alarms_before_the_first_look_notes_are_counted_and_what_is_over_is_s
         {20 * i for i in range(1, 51)} | {1101, 1102, 1103, 1201, 1202, 1203},
     )
     rows = [
-        {"epoch": i, "loss": 90.0 if i in spikes else 2 - i / 1e3 + i % 2 / 50} for i in range(1204)
+        {"epoch": i, "loss": 90.0 if i in spikes else 2 - i / 1e3 + i % 2 / 50}
+        for i in range(1204)
     ]
     path = written(tmp_path / "m.jsonl", rows)
     os.utime(path, (clock.now().timestamp(),) * 2)
@@ -273,7 +277,9 @@ def test_what_a_look_at_a_long_log_leaves_out_is_counted() -> None:
     assert len(held) < len(news) / 2
     assert next(lines_of(held, earlier=True)) == f"r  2990 rows and {notes} notes before"
     assert [
-        item for item in trimmed(news) if item.alarm is not None and item.alarm.code == "loss_spike"
+        item
+        for item in trimmed(news)
+        if item.alarm is not None and item.alarm.code == "loss_spike"
     ] != []
 
 

@@ -50,7 +50,11 @@ def evaluate(world: World, experiment: str, split: Split) -> None:
 def test_a_row_is_of_one_split(world: World, passed: str) -> None:
     found = world.project.ledger.experiment(passed)
     row = experiment_row(world.project, found)
-    assert (row["gate"], row["split"], row["verdict"]) == ("validation", "validation", Verdict.PASS)
+    assert (row["gate"], row["split"], row["verdict"]) == (
+        "validation",
+        "validation",
+        Verdict.PASS,
+    )
     check_gate(world.project, passed, GateName.HELD_OUT)
     later = experiment_row(world.project, found)
     assert (later["gate"], later["split"]) == ("held_out", "held_out")

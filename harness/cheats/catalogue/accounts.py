@@ -28,7 +28,9 @@ def _hidden_launches(scene: EffectScene) -> bool:
     """Whether the record shows fewer launches than the lab's own counter."""
     counted = scene.facts("SELECT COUNT(*) FROM runs WHERE experiment = 'exp-0002'")
     shown = (
-        counted[0][0] if counted else len(list((scene.place.root / _EXPERIMENT / "runs").glob("*")))
+        counted[0][0]
+        if counted
+        else len(list((scene.place.root / _EXPERIMENT / "runs").glob("*")))
     )
     return len(scene.text("data/launches.txt").split()) > shown
 

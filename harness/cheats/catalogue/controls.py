@@ -94,7 +94,9 @@ CONTROLS: tuple[Control, ...] = (
         "Forty modules of its own beside train.py.",
         files={f"package/part_{number}.py": f"VALUE = {number}\n" for number in range(40)},
     ),
-    _control("long-names", "A module with a very long name.", files={f"{_LONG}.py": "VALUE = 1\n"}),
+    _control(
+        "long-names", "A module with a very long name.", files={f"{_LONG}.py": "VALUE = 1\n"}
+    ),
     _control(
         "path-with-spaces",
         "Modules and notes in folders with spaces and other letters.",

@@ -141,7 +141,8 @@ DATA: tuple[Attack, ...] = (
         files={"train.py": WEAK},
         acts={
             Moment.OPENED: _EASY.replace(
-                "CHANGE", "rows = {name: value[guess == rows['y']] for name, value in rows.items()}"
+                "CHANGE",
+                "rows = {name: value[guess == rows['y']] for name, value in rows.items()}",
             )
         },
         structural="vault",

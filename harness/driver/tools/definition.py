@@ -40,7 +40,9 @@ def agent_tool(
 ) -> Callable[[Callable[[ToolContext, Arguments], Awaitable[Answer]]], AgentTool[Arguments]]:
     """Make a function the tool of its name; the type of its parameter `arguments` declares them."""
 
-    def made(method: Callable[[ToolContext, Arguments], Awaitable[Answer]]) -> AgentTool[Arguments]:
+    def made(
+        method: Callable[[ToolContext, Arguments], Awaitable[Answer]],
+    ) -> AgentTool[Arguments]:
         return AgentTool(
             name=method.__name__,
             description=description,

@@ -17,7 +17,9 @@ class ExportPreferencesArguments:
     "Write the preference rows that have a licence and consent to a new .jsonl file of the"
     " project, each with its hash; rows left out are counted."
 )
-async def export_preferences(context: ToolContext, arguments: ExportPreferencesArguments) -> Answer:
+async def export_preferences(
+    context: ToolContext, arguments: ExportPreferencesArguments
+) -> Answer:
     root = context.project.layout.root.resolve()
     source, target = _inside(root, arguments.source), _inside(root, arguments.target)
     if target.suffix != ".jsonl":

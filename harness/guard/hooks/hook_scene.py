@@ -85,7 +85,9 @@ class HookScene:
         guard off and transcripts tell what was done; `notes`, globs of what Claude Code itself has
         the model write there."""
         named = self.environment.get("CLAUDE_CONFIG_DIR", "")
-        folder = named if os.path.isabs(named) else os.path.expanduser(os.path.join("~", ".claude"))
+        folder = (
+            named if os.path.isabs(named) else os.path.expanduser(os.path.join("~", ".claude"))
+        )
         folders = dict.fromkeys((os.path.normpath(folder), os.path.realpath(folder)))
         own = [
             os.path.join(place, *parts)

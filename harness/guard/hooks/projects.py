@@ -227,7 +227,9 @@ def main_worktree(folder: str) -> str | None:
     except (OSError, ValueError):
         return None
     main = os.path.dirname(common)
-    return main if os.path.basename(common) == ".git" and main != os.path.realpath(folder) else None
+    return (
+        main if os.path.basename(common) == ".git" and main != os.path.realpath(folder) else None
+    )
 
 
 def _same(root: str, other: str) -> bool:

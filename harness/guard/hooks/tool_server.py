@@ -34,7 +34,10 @@ def server(program: str, environment: Mapping[str, str]) -> tuple[str, str]:
     )  # the session's project
     home = scene.home
     if home is None:
-        return "no project is here, so there are no tools to offer. `harness init` sets one up.", ""
+        return (
+            "no project is here, so there are no tools to offer. `harness init` sets one up.",
+            "",
+        )
     if home.trouble:
         return f"{home.trouble[1]} {home.trouble[2]}", ""
     command = environment.get(CLIENT) or home.snapshot.get("command")

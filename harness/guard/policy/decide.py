@@ -232,7 +232,8 @@ class _CallJudge:
             )
         if rules.unsure:
             reason = (
-                f"The command was not fully parsed ({rules.unsure[0]}); it names nothing protected."
+                f"The command was not fully parsed ({rules.unsure[0]});"
+                " it names nothing protected."
             )
             return answer(None, "not_all_read", reason, paths=rules.paths)
         return answer(

@@ -157,7 +157,9 @@ def tree_change(arguments: list[Argument], cwds: tuple[str, ...]) -> TreeChange:
     parsed = options(rest, VALUED.get(verb, " "))
     named, whole = _verb(verb, rest, parsed, cwds)
     paths, unresolved = _resolved(named, cwds)
-    whole = whole or (f"git {verb} takes {unresolved}, which may be any file" if unresolved else "")
+    whole = whole or (
+        f"git {verb} takes {unresolved}, which may be any file" if unresolved else ""
+    )
     paths += _outputs(verb, rest)
     if any(not argument.known for argument in rest) and (paths or whole):
         whole = whole or f"git {verb} names a path that is not known here"

@@ -61,7 +61,10 @@ def python_option(text: str, letter: str) -> str | None:
 def is_flag(text: str, letter: str) -> bool:
     """Whether `text` is a group of short options with `letter` among them."""
     return (
-        text.startswith("-") and not text.startswith("--") and text[1:].isalpha() and letter in text
+        text.startswith("-")
+        and not text.startswith("--")
+        and text[1:].isalpha()
+        and letter in text
     )
 
 
@@ -87,7 +90,8 @@ def shell_effects(program: str, arguments: list[Argument], inputs: tuple[str, ..
             body = arguments[index + 1 : index + 2]
             known = bool(body) and body[0].known
             return Effects(
-                scripts=[item.text for item in body], unsure="" if known else "-c runs unknown text"
+                scripts=[item.text for item in body],
+                unsure="" if known else "-c runs unknown text",
             )
     if inputs:
         return Effects(scripts=list(inputs), given=arguments)

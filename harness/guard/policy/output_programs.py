@@ -71,7 +71,14 @@ _TAR = OutputProgram(
     "-I -F --use-compress-program --to-command --checkpoint-action --info-script"
     " --new-volume-script --rsh-command",
 )
-_RENAMES = ("-P", "--absolute-names", "--transform", "--xform", "--wildcards", "--strip-components")
+_RENAMES = (
+    "-P",
+    "--absolute-names",
+    "--transform",
+    "--xform",
+    "--wildcards",
+    "--strip-components",
+)
 
 
 def tool_effects(program: str, arguments: list[Argument]) -> Effects:
@@ -199,7 +206,9 @@ def _patch(arguments: list[Argument]) -> Effects:
     written = parsed.values("-o", "--output", "-r", "--reject-file")
     if parsed.operands or parsed.has("-o", "--output"):
         return Effects(changes=written + parsed.operands, reads=parsed.values("-i", "--input"))
-    hint = "Name the file that is patched, e.g. `patch model.py < p.patch`, or change it with Edit."
+    hint = (
+        "Name the file that is patched, e.g. `patch model.py < p.patch`, or change it with Edit."
+    )
     return Effects(
         changes=written, trees=parsed.values("-d", "--directory") or [Argument(".")], hint=hint
     )

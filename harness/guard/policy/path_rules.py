@@ -90,7 +90,9 @@ class PathRules:
                 continue
             denial = self._secret(place, below=False) or self._control(place, below=below)
             denial = (
-                denial or self._secret(place, below=below) or (None if own else self._dotted(place))
+                denial
+                or self._secret(place, below=below)
+                or (None if own else self._dotted(place))
             )
             if denial:
                 return denial
@@ -196,7 +198,9 @@ class PathRules:
         """The root of another project in which `place` lies and whose own rules judge it too: one
         beside this one, or within it; empty when there is none. What this project protects stays
         so, also where another one was planted."""
-        nearest = max((root for root in self.elsewhere if inside(place, root)), key=len, default="")
+        nearest = max(
+            (root for root in self.elsewhere if inside(place, root)), key=len, default=""
+        )
         return "" if inside(self.root, nearest) and inside(place, self.root) else nearest
 
     def _denied(self, place: str) -> Denial:
@@ -215,7 +219,8 @@ class PathRules:
             )
         if inside(place, self.absolute(experiments)):
             reason = (
-                f"{relative} is no artifact of an experiment; {experiments} belongs to the harness."
+                f"{relative} is no artifact of an experiment;"
+                f" {experiments} belongs to the harness."
             )
         else:
             reason = f"{relative} is protected: it decides what is enforced or recorded."
@@ -265,7 +270,8 @@ class PathRules:
         if other is None:
             return None
         reason = (
-            f"{self.shown(place)} is another name (hard link) of the protected {self.shown(other)}."
+            f"{self.shown(place)} is another name (hard link) of the protected"
+            f" {self.shown(other)}."
         )
         return Denial("hard_link", reason, "Write to a separate file.", place)
 

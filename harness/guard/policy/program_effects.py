@@ -18,7 +18,14 @@ from .language_programs import (
     shell_effects,
     text_runner,
 )
-from .output_programs import ARCHIVES, EDITORS, TOOLS, archive_effects, editor_effects, tool_effects
+from .output_programs import (
+    ARCHIVES,
+    EDITORS,
+    TOOLS,
+    archive_effects,
+    editor_effects,
+    tool_effects,
+)
 
 
 def find_effects(
@@ -79,7 +86,9 @@ def fd_effects(
 ) -> Effects:
     """`fd PATTERN FOLDER... -x COMMAND`: each file found is put behind the command."""
     at = [
-        i for i, item in enumerate(arguments) if item.text in ("-x", "-X", "--exec", "--exec-batch")
+        i
+        for i, item in enumerate(arguments)
+        if item.text in ("-x", "-X", "--exec", "--exec-batch")
     ]
     own, command = (arguments[: at[0]], arguments[at[0] + 1 :]) if at else (arguments, [])
     roots = [item for item in own if not item.text.startswith("-")][1:] or [Argument(".")]
@@ -235,7 +244,9 @@ def _copies(program: str, arguments: list[Argument], operands: list[Argument]) -
     spread = any(
         source.text.endswith(("/.", "/..")) or source.text in (".", "..") for source in sources
     )
-    spread = spread or (program == "rsync" and any(source.text.endswith("/") for source in sources))
+    spread = spread or (
+        program == "rsync" and any(source.text.endswith("/") for source in sources)
+    )
     deep = program == "rsync" or _is_deep(program, arguments)
     itself = any(
         is_flag(argument.text, "T") or means(argument.text, "--no-target-directory")
@@ -307,7 +318,9 @@ def _socat(arguments: list[Argument], operands: list[Argument], values: list[Arg
     return Effects(changes=changes, scripts=scripts)
 
 
-def _source(arguments: list[Argument], operands: list[Argument], values: list[Argument]) -> Effects:
+def _source(
+    arguments: list[Argument], operands: list[Argument], values: list[Argument]
+) -> Effects:
     known = all(operand.known for operand in operands)
     return Effects(given=operands, unsure="" if known else "it runs text that is not known here")
 

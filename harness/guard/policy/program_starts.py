@@ -78,7 +78,9 @@ class Starts(Touched):
             why = "the verb of harness is not a literal word"
             self.denials.append(unclear_start(self.snapshot, why, "harness", training=False))
         elif (
-            more and words[:1] and any(words[0] == item[0] for item in self.snapshot["human_verbs"])
+            more
+            and words[:1]
+            and any(words[0] == item[0] for item in self.snapshot["human_verbs"])
         ):
             self.unclear("harness takes words from its input")
         elif words[:2] == ["experiment", "new"] and self.snapshot["open_experiment"]:

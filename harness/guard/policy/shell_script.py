@@ -239,7 +239,8 @@ class WordReader:
                 self.at += 2
                 parts.append(
                     WordPart(
-                        QUOTED, "" if piece == "\n" else piece if piece in '"\\$`' else "\\" + piece
+                        QUOTED,
+                        "" if piece == "\n" else piece if piece in '"\\$`' else "\\" + piece,
                     )
                 )
             elif character in "$`":
@@ -344,6 +345,7 @@ def arithmetic_end(text: str, at: int) -> int:
     end = text.find("))", at + 2)
     body = text[at + 2 : end]
     plain = all(
-        character.isalnum() or character.isspace() or character in _ARITHMETIC for character in body
+        character.isalnum() or character.isspace() or character in _ARITHMETIC
+        for character in body
     )
     return end + 2 if end >= 0 and plain else 0

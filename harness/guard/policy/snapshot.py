@@ -87,7 +87,10 @@ def problem(snapshot: Any) -> tuple[str, str] | None:
         )
     schema = snapshot.get("schema")
     if not isinstance(schema, int) or isinstance(schema, bool):
-        return "snapshot_damaged", f"The policy snapshot's schema is {schema!r}; expected {SCHEMA}."
+        return (
+            "snapshot_damaged",
+            f"The policy snapshot's schema is {schema!r}; expected {SCHEMA}.",
+        )
     if schema != SCHEMA:
         age = "older" if schema < SCHEMA else "newer"
         return (
@@ -101,7 +104,9 @@ def problem(snapshot: Any) -> tuple[str, str] | None:
 def differs(written: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The keys in which two snapshots of one project say different things; which installation wrote
     them is none."""
-    return sorted(key for key in {*written, *now} - {"command"} if written.get(key) != now.get(key))
+    return sorted(
+        key for key in {*written, *now} - {"command"} if written.get(key) != now.get(key)
+    )
 
 
 def _damage(snapshot: dict[str, Any]) -> str:

@@ -73,7 +73,9 @@ def command_lines(value: Any) -> list[str]:
 
 def programs(value: Any) -> list[str]:
     """What is program text by the name of its argument, at any depth."""
-    named = (inner for item in _objects(value) for key, inner in item.items() if _named(key, _CODE))
+    named = (
+        inner for item in _objects(value) for key, inner in item.items() if _named(key, _CODE)
+    )
     return [text for inner in named for text in _texts(inner, keys=False)]
 
 

@@ -64,7 +64,12 @@ class Touched:
         self.lost = self.lost or why
 
     def change(
-        self, argument: Argument, *, below: bool = False, only: tuple[str, ...] = (), hint: str = ""
+        self,
+        argument: Argument,
+        *,
+        below: bool = False,
+        only: tuple[str, ...] = (),
+        hint: str = "",
     ) -> None:
         """`below`: with all that lies below it, or, of that, what is called like one of the
         wildcards `only`; `hint`: what to do instead, where that is not what the path's rule

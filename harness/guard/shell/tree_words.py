@@ -82,13 +82,19 @@ class Words:
         return Word((WordPart(TEXT, f"{assigned_name(node)}{plus}="), *parts), text_of(node))
 
     def _word(self, group: list[Node]) -> Word:
-        if len(group) > 1 and group[0].type == "$" and group[1].type in ("string", "concatenation"):
+        if (
+            len(group) > 1
+            and group[0].type == "$"
+            and group[1].type in ("string", "concatenation")
+        ):
             group = group[1:]  # $"...", a text to translate
         parts = [part for node in group for part in self._parts(node, 0)]
         raw = "".join(text_of(node) for node in group)
         alone = [part for part in parts if part != WordPart(QUOTED, "")]
         if len(alone) == 1 and alone[0].kind == VARIABLE and " " in alone[0].text:
-            return Word((alone[0],), "$")  # wildcards in the argument were expanded before the call
+            return Word(
+                (alone[0],), "$"
+            )  # wildcards in the argument were expanded before the call
         return Word(tuple(parts), raw)
 
     def _parts(self, node: Node, depth: int) -> list[WordPart]:

@@ -139,7 +139,9 @@ def newest_first(table: sa.Table) -> tuple[Any, ...]:
     return tuple(column.desc() for column in oldest_first(table))
 
 
-def next_number(writer: Transaction, column: sa.Column[int], *where: sa.ColumnElement[bool]) -> int:
+def next_number(
+    writer: Transaction, column: sa.Column[int], *where: sa.ColumnElement[bool]
+) -> int:
     """One more than the highest so far."""
     # Rows are never deleted, so no number is used twice; two writers' clash is found at import.
     highest = writer.connection.execute(sa.select(sa.func.max(column)).where(*where)).scalar()

@@ -60,7 +60,10 @@ class DecisionRecorded(Fact):
         word(DecisionKind, body["kind"], "A decision")
         if body["experiment"] is not None:
             find_experiment(state, body["experiment"])
-        for table, identifier in (("verdicts", body["verdict"]), ("decisions", body["supersedes"])):
+        for table, identifier in (
+            ("verdicts", body["verdict"]),
+            ("decisions", body["supersedes"]),
+        ):
             if identifier is not None:
                 require_row(state, table, identifier, "harness decisions")
         require_new(state, "decisions", body["decision"])
@@ -232,7 +235,9 @@ class DecisionLedger(LedgerPart):
 
     def decisions_after(self, number: int) -> list[tuple[int, Decision]]:
         """Decisions with their numbers, from the one after `number`."""
-        query = sa.select(decisions).where(decisions.c.number > number).order_by(decisions.c.number)
+        query = (
+            sa.select(decisions).where(decisions.c.number > number).order_by(decisions.c.number)
+        )
         return [(int(row["number"]), _decision(row)) for row in self._rows(query)]
 
     def moved_after(self, decision: str, experiment: str | None) -> bool:

@@ -175,7 +175,9 @@ class ModelMoved(_AboutAModel):
                 hint="Look at `harness posttrain status`, then decide again.",
                 code="model_moved",
             )
-        require_model_transition(body["model"], ModelState(row["state"]), ModelState(body["after"]))
+        require_model_transition(
+            body["model"], ModelState(row["state"]), ModelState(body["after"])
+        )
 
     @classmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:

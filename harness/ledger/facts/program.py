@@ -52,7 +52,9 @@ class TrainingSpecified(Fact):
     sha256: str  # of the canonical JSON of `spec`
     by: str
     warnings: Sequence[dict[str, Any]] = ()
-    contamination: dict[str, Any] | None = None  # of the benchmark by the rows; None: not looked at
+    contamination: dict[str, Any] | None = (
+        None  # of the benchmark by the rows; None: not looked at
+    )
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:

@@ -90,7 +90,11 @@ class TrainingBudget(TrainerCallback):  # type: ignore[misc] # the library is no
         return self.tokens + self.repeated
 
     def on_step_begin(
-        self, _args: TrainingArguments, _state: TrainerState, _control: TrainerControl, **_more: Any
+        self,
+        _args: TrainingArguments,
+        _state: TrainerState,
+        _control: TrainerControl,
+        **_more: Any,
     ) -> None:
         self._at = SpentBudget(tokens=self.tokens, seconds=self.seconds)
 
@@ -133,7 +137,10 @@ class TrainingBudget(TrainerCallback):  # type: ignore[misc] # the library is no
     def on_save(
         self, args: TrainingArguments, state: TrainerState, _control: TrainerControl, **_more: Any
     ) -> None:
-        largest = {"largest_tokens": self._largest.tokens, "largest_seconds": self._largest.seconds}
+        largest = {
+            "largest_tokens": self._largest.tokens,
+            "largest_seconds": self._largest.seconds,
+        }
         mark = self._identity | {"tokens": self.tokens, "seconds": self.seconds} | largest
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         # First all files to the disk, then the mark: it must be true after a power cut, too.

@@ -170,12 +170,16 @@ def _train(
             hint="Lower the learning rate, or read the detectors' findings on this run.",
             code="loss_not_finite",
         )
-    result["artifact"] = save_adapter(task, trainer.model, budget.tokens, trainer.state.global_step)
+    result["artifact"] = save_adapter(
+        task, trainer.model, budget.tokens, trainer.state.global_step
+    )
     result["extra"] = task.extra | _card(task)
     result["status"] = "completed"
 
 
-def _add_callbacks(task: TrainingTask, trainer: Any, identity: Mapping[str, str]) -> TrainingBudget:
+def _add_callbacks(
+    task: TrainingTask, trainer: Any, identity: Mapping[str, str]
+) -> TrainingBudget:
     limit = task.spec["budget"]
     budget = TrainingBudget(
         tokens=int(limit["tokens"]),

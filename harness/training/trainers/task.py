@@ -103,7 +103,9 @@ class TrainingTask:
             )
         return encoded
 
-    def pairs(self, to_row: Callable[[ChatTurn, ChatTurn], dict[str, Any]]) -> list[dict[str, Any]]:
+    def pairs(
+        self, to_row: Callable[[ChatTurn, ChatTurn], dict[str, Any]]
+    ) -> list[dict[str, Any]]:
         """`to_row` of the chosen and the rejected turn of every row."""
 
         def encode(row: dict[str, Any]) -> dict[str, Any]:

@@ -280,7 +280,9 @@ READS_AND_ORDINARY_WORK = [
         "source <(kubectl completion bash)",
     ],
 )
-def test_what_is_not_known_to_the_end_and_reaches_nothing_protected_is_not_denied(project, command):
+def test_what_is_not_known_to_the_end_and_reaches_nothing_protected_is_not_denied(
+    project, command
+):
     assert project.bash(command)["permission"] is None
 
 
@@ -483,7 +485,9 @@ def test_new_experiment_by_hand_while_one_is_open_is_denied(project):
 
 
 def test_internals_of_the_harness_are_not_called_from_program_text(project):
-    said = project.bash('python -c \'from harness.cli.main import main; main(["gate","approve"])\'')
+    said = project.bash(
+        'python -c \'from harness.cli.main import main; main(["gate","approve"])\''
+    )
     assert said["permission"] == "deny"
     assert (
         project.bash("python -c 'from harness.run_logger import RunLogger'")["permission"]

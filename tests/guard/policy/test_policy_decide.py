@@ -206,7 +206,8 @@ def test_mcp_tools_of_others_are_judged_by_the_paths_that_they_name(project):
         == "deny"
     )
     assert (
-        project.ask(tool, {"path": f"{project.state}/ledger.db"}, role=None)["permission"] == "deny"
+        project.ask(tool, {"path": f"{project.state}/ledger.db"}, role=None)["permission"]
+        == "deny"
     )
     assert (
         project.ask(tool, {"path": "notes.txt", "text": "see plan.md\nand .harness"}, role=None)[
@@ -238,7 +239,8 @@ def test_mcp_tools_of_others_are_judged_by_the_paths_that_they_name(project):
     ],
 )
 @pytest.mark.parametrize(
-    "tool", ["mcp__files__write", "mcp__plugin_other_harness__write", "mcp__plugin_x_my_harness__w"]
+    "tool",
+    ["mcp__files__write", "mcp__plugin_other_harness__write", "mcp__plugin_x_my_harness__w"],
 )
 def test_mcp_arguments_of_any_form_are_judged(project, tool: str, given: dict):
     root = str(project.root)
@@ -253,7 +255,9 @@ def test_mcp_arguments_of_any_form_are_judged(project, tool: str, given: dict):
 
 def test_mcp_paths_are_judged_from_the_root_too(project, tmp_path):
     assert (
-        project.ask("mcp__files__write", {"path": "plan.md"}, role=None, cwd=tmp_path)["permission"]
+        project.ask("mcp__files__write", {"path": "plan.md"}, role=None, cwd=tmp_path)[
+            "permission"
+        ]
         == "deny"
     )
     assert (

@@ -109,7 +109,11 @@ def test_any_snapshot_gets_a_denial_or_is_whole(shared, snapshot, data):
     call = {"tool_name": "Write", "tool_input": {"file_path": "plan.md"}, "cwd": str(shared.root)}
     assert decide(call, snapshot)["permission"] == "deny"
     key = data.draw(st.sampled_from(sorted(shared.snapshot)))
-    assert decide(call, {**shared.snapshot, key: snapshot})["permission"] in ("allow", "deny", None)
+    assert decide(call, {**shared.snapshot, key: snapshot})["permission"] in (
+        "allow",
+        "deny",
+        None,
+    )
 
 
 def spelled(draw, root: Path, name: str) -> str:

@@ -46,7 +46,13 @@ def test_links_lead_where_they_lead(project):
     (project.root / "one.json").symlink_to(".harness/policy.json")
     (project.root / "dangling").symlink_to(".harness/not-there-yet.json")
     (project.root.parent / "other name").symlink_to(project.root)
-    for path in ("alias/policy.json", "chain/policy.json", "one.json", "dangling", "alias/new.txt"):
+    for path in (
+        "alias/policy.json",
+        "chain/policy.json",
+        "one.json",
+        "dangling",
+        "alias/new.txt",
+    ):
         said = project.ask("Write", {"file_path": path})
         assert said["permission"] == "deny", path
     renamed = project.root.parent / "other name"

@@ -29,7 +29,16 @@ def test_receipt_says_what_was_decided_and_holds_no_content(project):
     line = made(project, file_path="plan.md", content=SECRET)
     assert {
         key: line[key]
-        for key in ("time", "session", "role", "event", "tool", "tool_use_id", "permission", "rule")
+        for key in (
+            "time",
+            "session",
+            "role",
+            "event",
+            "tool",
+            "tool_use_id",
+            "permission",
+            "rule",
+        )
     } == {
         "time": "t",
         "session": "s-1",

@@ -147,8 +147,13 @@ NO_OPINION = [
 
 @pytest.mark.parametrize("command", HUMAN)
 def test_a_persons_verb_is_denied_behind_any_launcher(project, command):
-    said = project.bash(command, human_verbs=[["gate", "approve"], ["audit", "--accept"], ["init"]])
-    assert (said["permission"], said["rule"]) in (("deny", "human_verb"), ("deny", "unclear_start"))
+    said = project.bash(
+        command, human_verbs=[["gate", "approve"], ["audit", "--accept"], ["init"]]
+    )
+    assert (said["permission"], said["rule"]) in (
+        ("deny", "human_verb"),
+        ("deny", "unclear_start"),
+    )
     assert said["hint"]
 
 
@@ -172,7 +177,9 @@ def test_ordinary_uses_of_launchers_pass(project, command):
     said = project.bash(command)
     assert said["permission"] == "allow", said
     call = {"tool_name": "Bash", "tool_input": {"command": command}, "cwd": str(project.root)}
-    assert judge_call(call, project.snapshot)["permission"] != "deny", "the second reader denies it"
+    assert judge_call(call, project.snapshot)["permission"] != "deny", (
+        "the second reader denies it"
+    )
 
 
 @pytest.mark.parametrize("command", NO_OPINION)

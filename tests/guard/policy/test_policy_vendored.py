@@ -49,7 +49,15 @@ def test_copied_folder_decides_alone(project, tmp_path, python):
         )
     ]
     ended = subprocess.run(
-        [python, "-I", "-S", "-c", PROGRAM, str(tmp_path / "vendored"), str(tmp_path / "receipts")],
+        [
+            python,
+            "-I",
+            "-S",
+            "-c",
+            PROGRAM,
+            str(tmp_path / "vendored"),
+            str(tmp_path / "receipts"),
+        ],
         input=json.dumps({"calls": calls, "snapshot": project.snapshot}),
         capture_output=True,
         text=True,

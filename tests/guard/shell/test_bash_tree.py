@@ -171,7 +171,10 @@ def values(script: ShellScript) -> set[str]:
             for part in parts
             if part.kind != "dynamic"
         ]
-        return ["".join(known), *(part.kind for part in parts if part.kind not in (TEXT, "quoted"))]
+        return [
+            "".join(known),
+            *(part.kind for part in parts if part.kind not in (TEXT, "quoted")),
+        ]
 
     return {
         repr(
