@@ -50,6 +50,8 @@ class Channel(StrEnum):
     """A person lets the tool start itself in the project."""
     PROGRAM = "program"
     """A training program: its models are judged and promoted, in a world of their own."""
+    HIDDEN = "hidden"
+    """A validation whose rows are in the vault, in a plan of its own."""
     GATEWAY = "gateway"
     """A process of this machine speaks to the endpoint that holds a session's key."""
 

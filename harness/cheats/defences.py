@@ -47,7 +47,7 @@ DEFENCES: dict[str, str] = {
     ),
     "sealed scores": (
         "a look at secret labels is answered by one word over all seeds, on a grid and counted in"
-        " bits; exact scores stay in the vault"
+        " bits; exact scores stay in the vault, and hashes of what is secret are keyed"
     ),
     "sandbox": "training, predict and the agent cannot reach beyond the project",
     "run link": "metrics and status belong to the registered run and its time",

@@ -14,7 +14,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.cheats import calls, gateway_attacks, program_world, record_attacks, self_starts
+from harness.cheats import (
+    calls,
+    gateway_attacks,
+    hidden_world,
+    program_world,
+    record_attacks,
+    self_starts,
+)
 from harness.cheats import defended as with_defences
 from harness.cheats import undefended as without
 from harness.cheats.attack import LEAST_GAIN, Attack, AttackOutcome, Channel, Control, TrueScores
@@ -133,6 +140,7 @@ def _record_row(bases: Bases, attack: Attack) -> dict[str, Any]:
 _BESIDE_TRAINING = {
     Channel.SELF_START: (self_starts.by_others, self_starts.by_harness),
     Channel.PROGRAM: (program_world.by_others, program_world.by_harness),
+    Channel.HIDDEN: (hidden_world.by_others, hidden_world.by_harness),
     Channel.GATEWAY: (gateway_attacks.open_to_all, gateway_attacks.of_one_session),
 }
 """What happens in each world where no experiment is trained."""

@@ -9,6 +9,8 @@ import json
 import os
 import re
 import sys
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +23,9 @@ from harness.cheats.lab import LabProject, filled
 from harness.cheats.programs import other_stream
 from harness.cheats.truth import EffectScene, copy_code, effect, true_score
 from harness.domain import variables
+from harness.evaluation.split_rows import columns_hash
 
+_DAMAGED = (zipfile.BadZipFile, zlib.error)
 EXPERIMENTS = ".harness/experiments"
 PARENT, CANDIDATE = "exp-0001", "exp-0002"
 _SEED = "1"
@@ -192,8 +196,18 @@ def _write_belief(by: _Started, experiment: str) -> bool:
     believed = _believe(by, experiment)
     broken = isinstance(believed, str)
     path = by.place.root / EXPERIMENTS / experiment / "score.json"
-    path.write_text(json.dumps({"accuracy": None if broken else believed}), "utf-8")
+    told = {"accuracy": None if broken else believed, **_data_version(by.place)}
+    path.write_text(json.dumps(told), "utf-8")
     return broken
+
+
+def _data_version(place: LabProject) -> dict[str, str]:
+    """The hash of the labels that were scored, as who tracks data writes it beside a score."""
+    try:
+        with np.load(place.root / "data/held_out.npz") as rows:
+            return {"labels": columns_hash({"label": rows["y"]})}
+    except (OSError, ValueError, KeyError, *_DAMAGED):
+        return {}
 
 
 def _read_belief(place: LabProject, experiment: str) -> float | None:
