@@ -20,11 +20,13 @@ from tests.cli.journey import Answer, Journey
 
 ROWS = 1030
 """So that no exact score is a short number: 103 hidden rows, and 206."""
-EXACT = ("experiment", "show", "exp-0001", "--exact", "--json")
+KEPT, CHILD = "exp-0001", "exp-0002"
+EXACT = ("experiment", "show", KEPT, "--exact", "--json")
 ASKED = (
     ("status",),
     ("experiment", "list"),
     ("experiment", "show", "exp-0001"),
+    ("experiment", "show", "exp-0002"),
     ("gate", "check", "exp-0001"),
     ("gate", "check", "exp-0001", "--gate", "validation"),
     ("decisions",),
@@ -94,9 +96,9 @@ class Told:
         self.answers[f"{words} {sorted(extra)} {len(self.answers)}"] = said
         return answer
 
-    def exact(self) -> list[dict[str, Any]]:
+    def exact(self, experiment: str = KEPT) -> list[dict[str, Any]]:
         """As a person reads it on a terminal; it is no answer that an agent gets."""
-        answer = self.journey.harness(*EXACT)
+        answer = self.journey.harness("experiment", "show", experiment, "--exact", "--json")
         assert answer.exit_code == 0, answer.stdout + answer.stderr
         scores: list[dict[str, Any]] = answer.document["exact"]
         return scores
@@ -133,10 +135,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     (journey.root / "predict.py").write_text(PREDICT, "utf-8")
     told("plan", "check", "--json")
     told("plan", "approve", "--json")
-    opened = told("experiment", "new", "--hypothesis", "centroids", "--json").document
-    folder = Path(opened["folder"])
-    (folder / "config.yaml").write_text("model: centroids\n", "utf-8")
-    told("train", "exp-0001", "--json")
+    trained(told)
     score = told("evaluate", "exp-0001", "--json").document["score"]
     claim = f"accuracy={score}"
     told("experiment", "result", "exp-0001", "--claim", claim, "--summary", "As recomputed.")
@@ -146,13 +145,24 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     passed = told("gate", "check", "exp-0001", "--json").document
     assert (passed["gate"], passed["verdict"]) == ("held_out", "PASS")
     told("gate", "approve", "exp-0001", "--reason", "It says so.", "--json")
+    fewer = TRAIN.replace("* 3 // 4", "// 2")
+    (journey.root / "train.py").write_text(vault + fewer, "utf-8")
+    trained(told, "--parent", KEPT)
+    told("evaluate", CHILD, "--json")
     return told
+
+
+def trained(told: Told, *more: str) -> None:
+    words = ("experiment", "new", "--hypothesis", "centroids", *more, "--json")
+    opened = told(*words).document
+    Path(opened["folder"], "config.yaml").write_text("model: centroids\n", "utf-8")
+    told("train", opened["experiment"], "--json")
 
 
 def secrets(told: Told) -> set[float]:
     """Each number that a person is told on a terminal."""
     found: set[float | None] = set()
-    for score in told.exact():
+    for score in (*told.exact(), *told.exact(CHILD)):
         assert score["secret"] is True
         for one in (score, *score["runs"]):
             ends = one["interval"] or ()
@@ -178,8 +188,9 @@ def test_no_exact_score_stands_in_the_project_or_in_an_answer(told: Told) -> Non
     for words in ASKED:
         told(*words, **agent)
         told(*words, "--json", **agent)
-    told("experiment", "compare", "exp-0001", "exp-0001", "--json", code=2, **agent)
-    told("watch", "exp-0001", "--once", **agent)
+    told("experiment", "compare", CHILD, KEPT, "--json", code=2, **agent)
+    told("watch", CHILD, "--once", **agent)
+    told("gate", "check", CHILD, "--json", code=1, **agent)
     told("ledger", "export")
     for where, text in (*told.files(), *told.answers.items()):
         assert wanted.findall(text) == [], where
@@ -213,8 +224,22 @@ def test_what_was_told_is_counted_and_shown(told: Told) -> None:
     plan = told("status", "--json").document["plan"]
     assert 0 < plan["bits_told"] <= plan["bits"] == 20
     assert f"{plan['bits_told']:.1f} of 20 bits" in told("status").stdout
-    line = f"told     {plan['bits_told']:.1f} bits of secret labels by this experiment"
-    assert line in told("experiment", "show", "exp-0001").stdout
+    shares = [
+        told("experiment", "show", name, "--json").document["told"] for name in (KEPT, CHILD)
+    ]
+    assert sum(one["experiment_bits"] for one in shares) == pytest.approx(
+        plan["bits_told"], abs=0.1
+    )
+    line = f"told     {shares[0]['experiment_bits']:.1f} bits of secret labels by this experiment"
+    assert line in told("experiment", "show", KEPT).stdout
+
+
+def test_a_child_that_is_no_better_is_told_as_that(told: Told) -> None:
+    child = told("experiment", "show", CHILD, "--json").document
+    assert (child["score"], child["released"]["answer"]) == (None, "not better")
+    assert child["told"]["experiment_bits"] < 1
+    (exact,) = told.exact(CHILD)
+    assert exact["mean"] < told.exact()[0]["mean"] + child["released"]["step"]
 
 
 def test_exact_scores_are_for_a_persons_terminal(told: Told) -> None:
