@@ -73,6 +73,9 @@ class Link(StrEnum):
     SESSION = "session"
     TRAINING = "training"
     PREDICT = "predict"
+    LOCAL_SOCKETS = "local sockets"
+    """Landlock restricts no connection to a Unix socket by its path: a server of this machine that
+    the user may reach, such as a container daemon, could have read for what was confined."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,9 @@ def grade_of(
         lowered.append(Link.TRAINING)
     if any(sandbox == SandboxKind.NONE for sandbox in predict):
         lowered.append(Link.PREDICT)
+    sessions = [caller.sandbox for caller in session if caller.kind in _OF_A_SESSION]
+    if SandboxKind.LANDLOCK in {*training, *predict, *sessions}:
+        lowered.append(Link.LOCAL_SOCKETS)
     return Grade(tuple(lowered))
 
 

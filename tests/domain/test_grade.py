@@ -69,11 +69,11 @@ def test_a_grade_names_every_link_that_was_not_isolated(
     assert (Link.SESSION in grade.not_isolated) == (not session.isolated)
     assert (Link.TRAINING in grade.not_isolated) == (training is SandboxKind.NONE)
     assert (Link.PREDICT in grade.not_isolated) == (predict is SandboxKind.NONE)
-    said = [
-        f"{name} not isolated"
-        for name in ("session", "training", "predict")
-        if name in grade.codes
-    ]
+    by_landlock = session.kind in OF_A_SESSION and session.sandbox is SandboxKind.LANDLOCK
+    landlock = by_landlock or SandboxKind.LANDLOCK in (training, predict)
+    assert (Link.LOCAL_SOCKETS in grade.not_isolated) == landlock
+    names = ("session", "training", "predict", "local sockets")
+    said = [f"{name} not isolated" for name in names if name in grade.codes]
     assert grade.words == ", ".join(["recomputed", *said])
     assert Grade.read(grade.codes) == grade
 
