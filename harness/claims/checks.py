@@ -49,6 +49,9 @@ def check_value(statement: Statement, experiment: KnownExperiment, _known: Known
         words.THRESHOLD.search(before) or words.TIER_AFTER.match(statement.after)
     ):
         return _of_tier(statement, experiment, tier, scores)
+    for split, numbers in experiment.answers.items():
+        if statement.split in (None, split) and any(map(figure.agrees, map(change, numbers))):
+            return ClaimKind.RECOMPUTED, f"{experiment.id} {split}: as it was told"
     if not scores:
         return missing(
             f"{experiment.id} has no recomputed {experiment.metric} on"
@@ -273,13 +276,17 @@ def _interval(statement: Statement, experiment: KnownExperiment, _known: KnownFa
 
 
 def _counts(statement: Statement, experiment: KnownExperiment, _known: KnownFacts) -> Answer:
-    scores = [score for _, score in _scores(statement, experiment)]
+    of_split = _scores(statement, experiment)
     if statement.quantity is Quantity.RUNS:
         truth, what = {experiment.launches}, "registered runs"
     elif statement.quantity is Quantity.SEEDS:
-        truth, what = {len(score.values) for score in scores}, "seeds with a recomputed score"
+        seeds = experiment.scored_seeds
+        truth = {seeds.get(split, len(score.values)) for split, score in of_split} or {
+            count for split, count in seeds.items() if statement.split in (None, split)
+        }
+        what = "scored seeds"
     else:
-        truth, what = {score.rows for score in scores}, f"rows on {statement.split}"
+        truth, what = {score.rows for _, score in of_split}, f"rows on {statement.split}"
     if not truth:
         return missing(f"{experiment.id} has no {what}")
     agrees = int(statement.figure.claim.value) in truth

@@ -82,6 +82,11 @@ class KnownExperiment:
     logged: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Metric as training logged it -> every value of every counted run."""
     tally: RunTally | None = None
+    scored_seeds: Mapping[str, int] = field(default_factory=dict)
+    """By split, also where labels are secret and one answer stands for all seeds."""
+    answers: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """By split whose labels are secret: the numbers of the answer, e.g. of "not better than 0.85 in
+    steps of 0.05"."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,10 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from harness.artifacts.git import in_repository, run_git
 from harness.artifacts.locate import Layout
@@ -140,6 +141,11 @@ def _known(project: Project, experiment: Experiment) -> KnownExperiment | None:
     except RefusedError:  # opened without a plan: it has no metric
         return None
     objective = objective_of(approved)
+    released = {
+        split.value: score
+        for split in (Split.VALIDATION, Split.HELD_OUT)
+        if (score := released_score(project, experiment.id, approved, split)) is not None
+    }
     runs = project.ledger.runs(experiment.id)
     done = [run.seconds for run in runs if run.status is RunStatus.COMPLETED and run.seconds]
     return KnownExperiment(
@@ -148,7 +154,13 @@ def _known(project: Project, experiment: Experiment) -> KnownExperiment | None:
         metric=objective.metric,
         maximize=objective.direction is Direction.MAXIMIZE,
         tiers=tuple(objective.tiers.values()),
-        scores=_scores(project, experiment.id, approved),
+        scores=_scores(released, approved),
+        scored_seeds={split: score["n_seeds"] for split, score in released.items()},
+        answers={
+            split: _answer(score["released"])
+            for split, score in released.items()
+            if "released" in score
+        },
         launches=len(runs),
         seconds=sum(done) / len(done) if done else None,
         logged=_logged(project, counted_runs(runs)),
@@ -178,21 +190,27 @@ def _tally(project: Project, experiment: str, runs: Sequence[Run]) -> RunTally:
     )
 
 
-def _scores(project: Project, experiment: str, approved: ApprovedPlan) -> dict[str, KnownScore]:
-    known = {}
-    for split in (Split.VALIDATION, Split.HELD_OUT):
-        score = released_score(project, experiment, approved, split)
-        # Of a sealed split only the number that was told supports a claim.
-        if score is not None and score["mean"] is not None:
-            known[split.value] = KnownScore(
-                mean=score["mean"],
-                spread=score["spread"],
-                values=tuple(score["values"]) or (score["mean"],),
-                rows=approved.splits[split.value]["rows"],
-                interval=score["interval"],
-                baseline=score["baseline"],
-            )
-    return known
+def _scores(
+    released: Mapping[str, dict[str, Any]], approved: ApprovedPlan
+) -> dict[str, KnownScore]:
+    # Of a sealed split only the number that was told supports a claim.
+    return {
+        split: KnownScore(
+            mean=score["mean"],
+            spread=score["spread"],
+            values=tuple(score["values"]) or (score["mean"],),
+            rows=approved.splits[split]["rows"],
+            interval=score["interval"],
+            baseline=score["baseline"],
+        )
+        for split, score in released.items()
+        if score["mean"] is not None
+    }
+
+
+def _answer(told: Mapping[str, Any]) -> tuple[float, ...]:
+    """The numbers of an answer on secret labels."""
+    return tuple(value for value in (told["best"], told["step"]) if value is not None)
 
 
 def _logged(project: Project, runs: Iterable[Run]) -> dict[str, tuple[float, ...]]:

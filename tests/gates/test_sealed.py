@@ -15,6 +15,7 @@ from harness.evaluation.released import bits_limit, bits_told, latest_release
 from harness.evaluation.split_rows import columns_hash
 from harness.files import sha256_bytes, sha256_file
 from harness.gates.check import check_gate, require_validation_passed
+from harness.gates.claim_facts import prose_findings
 from harness.loop.load_state import load_state
 from harness.plans.approval import approve_plan
 from harness.plans.tables import read_table
@@ -185,6 +186,19 @@ def test_claims_are_checked_against_what_was_told(hidden: World) -> None:
     hidden.result(experiment, accuracy="0.7012")
     (found,) = check_gate(hidden.project, experiment).findings
     assert (found.code, found.data["recomputed"]) == ("claim_disagrees", told.mean)
+
+
+def test_true_words_of_a_result_on_hidden_labels_hold(hidden: World) -> None:
+    experiment = scored(hidden)
+    told = latest_release(hidden.project, experiment, hidden.project.plan(), VALIDATION)
+    assert told is not None
+    assert told.mean is not None
+    score = f"The accuracy on validation is {told.mean:.2f} over 3 seeds."
+    for words in (score, "All 3 seeds completed.", f"{score} It is told in steps of {told.step}."):
+        assert prose_findings(hidden.project, experiment, words, ()) == ()
+    for words in (score.replace("3 seeds", "5 seeds"), "The accuracy on validation is 0.9876."):
+        (found,) = prose_findings(hidden.project, experiment, words, ())
+        assert found.code == "prose_disagrees"
 
 
 def test_asking_again_tells_and_costs_nothing(hidden: World) -> None:
