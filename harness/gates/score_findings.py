@@ -168,6 +168,11 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Put more groups into it, or compare by another column.",
         PASS,
     ),
+    "bits_few": FindingKind(
+        "The plan's bits are few for its number of experiments.",
+        "Set oracle.bits higher before approval.",
+        PASS,
+    ),
     "scorer_not_probed": FindingKind(
         "A script scorer was not tried: without a sandbox it runs for a person only.",
         "A person runs `harness plan check`; approval tries it in any case.",

@@ -34,6 +34,8 @@ from harness.plans.tables import Table
 from harness.settings import require_interpreter
 
 _SCRIPTS = (".py", ".sh")
+_FIRST_BITS, _BETTER_BITS = 10.0, 6.0
+"""About what the first answer on hidden labels costs, and each that is better."""
 _SECRET = {
     "held_out": (HELD_OUT, "data.held_out.path"),
     "validation": (HIDDEN_VALIDATION, "data.validation"),
@@ -247,13 +249,32 @@ def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
                 f"Set oracle.seeds to {LEAST_SEEDS} or more.",
             )
         )
-    findings += metric_notes(plan) + group_notes(review.splits, plan.data.group)
+    findings += metric_notes(plan) + group_notes(review.splits, plan.data.group) + _bits_note(plan)
     findings += _script_notes(
         root, {"training.entry": plan.training.entry, "oracle.predict": plan.oracle.predict}
     )
     findings += _reference_notes(root, plan)
     findings += review.found.notes() if review.found is not None else []
     return findings + _data_notes(plan, review)
+
+
+def _bits_note(plan: Plan) -> list[Finding]:
+    """For a hidden validation: how far the bits reach."""
+    bits, experiments = plan.oracle.bits, plan.budget.experiments
+    reach = 1 + max(0, int((bits - _FIRST_BITS) // _BETTER_BITS))
+    if not plan.hidden_validation or reach >= experiments:
+        return []
+    return [
+        Finding(
+            "bits_few",
+            f"oracle.bits is {bits:g}: it is enough for about {reach} experiments that get better,"
+            f" and budget.experiments is {experiments}. When the bits are spent, `harness"
+            " evaluate` refuses further looks.",
+            "Set oracle.bits higher now: each bit more doubles what answers may tell of the hidden"
+            " labels, and a later change of the plan begins a new comparison.",
+            {"bits": bits, "experiments": experiments, "reach": reach},
+        )
+    ]
 
 
 def _data_notes(plan: Plan, review: Review) -> list[Finding]:

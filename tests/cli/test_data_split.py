@@ -45,6 +45,12 @@ def test_init_splits_and_writes_a_plan_that_can_be_approved(journey: Journey) ->
     assert "left as it is: plan.md" in again.stdout
     checked = journey.harness("plan", "check", "--json")
     assert checked.exit_code == 0, checked.stdout
+    (few,) = [one for one in checked.document["findings"] if one["code"] == "bits_few"]
+    assert few["data"]["reach"] < few["data"]["experiments"]
+    (journey.root / "plan.md").write_text(plan.replace("  queries:", "  bits: 80\n  queries:"))
+    enough = journey.harness("plan", "check", "--json").document
+    assert "bits_few" not in [one["code"] for one in enough["findings"]]
+    (journey.root / "plan.md").write_text(plan)
     approved = journey.harness("plan", "approve", "--json")
     assert approved.exit_code == 0, approved.stdout + approved.stderr
     splits = approved.document["splits"]
