@@ -20,7 +20,7 @@ from harness.doctor.doctor import run_doctor
 from harness.doctor.enclosing_session import enclosing_session
 from harness.doctor.report import Report
 from harness.domain.statuses import HooksMode
-from harness.errors import RefusedError
+from harness.errors import HarnessError, RefusedError
 from harness.files import atomic_write
 from harness.install.file_changes import Conflict, FileChange
 from harness.install.install import Installation, install
@@ -96,7 +96,11 @@ def command(
         done = install(directory, mode, environment(), by=by, dry_run=dry_run)
         prepared = None
         if table is not None and label is not None:
-            prepared = _prepare(done, table, label=label, group=group, time=time)
+            try:
+                prepared = _prepare(done, table, label=label, group=group, time=time)
+            except HarnessError as error:
+                error.hint += " The project is made, its table is not split: call this again then."
+                raise
         _print(done, prepared, dry_run=dry_run, as_json=as_json)
 
 

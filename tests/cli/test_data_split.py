@@ -61,6 +61,16 @@ def test_init_splits_and_writes_a_plan_that_can_be_approved(journey: Journey) ->
     assert "is hidden: training holds out rows of its own\n" in opened.stdout
 
 
+def test_after_a_split_that_failed_the_same_call_goes_on(journey: Journey) -> None:
+    words = ("init", "--data", "data/churn.csv", "--label")
+    wrong = journey.harness(*words, "churnd")
+    assert wrong.exit_code == 2
+    assert "The project is made, its table is not split" in wrong.stderr
+    done = journey.harness(*words, "churned")
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert "validation: hidden\n" in (journey.root / "plan.md").read_text()
+
+
 def test_split_prints_what_the_plan_needs(journey: Journey) -> None:
     assert journey.harness("init", "--hooks", "none").exit_code == 0
     done = journey.harness("data", "split", "data/churn.csv", "--label", "churned")

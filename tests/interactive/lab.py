@@ -1,7 +1,9 @@
 """A project with one trained experiment, and every way by which a session may come to it."""
 
+import contextlib
 import hashlib
 import json
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,8 +61,23 @@ class Lab:
             self.root / ".harness/config.toml",
             self.root / "plan.md",
         ]
+        ledger = self.state / "ledger.db"
+        beside = {ledger, *(self.state / "anchors").iterdir()}
         kept = [path for path in files if not path.name.endswith(("-wal", "-shm"))]
-        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
+        hashes = {
+            str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in kept
+            if path not in beside
+        }
+        return hashes | {str(ledger): facts_of(ledger)}
+
+
+def facts_of(ledger: Path) -> str:
+    """A digest of all facts but those that each session leaves when it starts."""
+    query = "SELECT seq, kind, data FROM facts ORDER BY position"
+    with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as database:
+        rows = [row for row in database.execute(query) if not row[1].startswith("session_")]
+    return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
 def make_fresh(base: Path, *init: str) -> Journey:
