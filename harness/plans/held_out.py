@@ -103,6 +103,22 @@ def equal_copies(root: Path, path: Path) -> list[str]:
     return copies
 
 
+def require_not_replaced(
+    root: Path, relative: str, vault: Path, *, key: VaultKey | None, what: str = HELD_OUT
+) -> None:
+    """Raises RefusedError when the vault holds other rows that came from `relative`: a file that
+    came later is an agent's as likely as a person's, and an approval must not take it silently."""
+    known = {note["sha256"] for note in notes_of(vault, relative)}
+    if known and (key is None or key.of_file(root / relative) not in known):
+        raise RefusedError(
+            f"{relative} stands in the project, and the vault holds other {what} rows that came"
+            " from there.",
+            hint="Remove it, to go on with the rows of the vault. Rows that are meant to replace"
+            " them need another path in the plan, so that everybody sees it.",
+            code="held_out_replaced",
+        )
+
+
 def move_to_vault(
     root: Path, relative: str, vault: Path, clock: Clock, *, key: VaultKey, **more: Any
 ) -> InVault:

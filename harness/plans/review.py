@@ -23,6 +23,7 @@ from harness.plans.held_out import (
     InVault,
     find_in_vault,
     require_no_copies,
+    require_not_replaced,
     unmovable,
 )
 from harness.plans.parse import Plan, parse_plan
@@ -152,16 +153,15 @@ def _secret(
     review: Review, layout: Layout, data: Data, split: str, relative: str, approved: list[str]
 ) -> None:
     root, place = layout.root, layout.root / relative
-    what, name = _SECRET[split]
+    (what, name), vault = _SECRET[split], secret_folder(layout, split)
+    key = existing_key(layout.vault)
     if place.exists() or place.is_symlink():
         review.problems += review.collect(lambda: unmovable(root, relative, what)) or []
+        review.collect(lambda: require_not_replaced(root, relative, vault, key=key, what=what))
         at = place
     else:
-        vault = secret_folder(layout, split)
         found = review.collect(
-            lambda: find_in_vault(
-                relative, vault, key=existing_key(layout.vault), approved=approved, what=what
-            )
+            lambda: find_in_vault(relative, vault, key=key, approved=approved, what=what)
         )
         if found is None:
             return

@@ -69,13 +69,6 @@ def test_the_vault_gives_the_hidden_validation_to_the_next_version(
     (root / "plan.md").write_text(HIDDEN + "\nMore words.\n")
     second = approve_plan(project, root / "plan.md", by="ada")
     assert (second.version, second.splits) == (2, first.splits)
-    write_table(root / PLACE, table(25, seed=9))
-    third = approve_plan(project, root / "plan.md", by="ada")
-    assert third.splits["validation"]["rows"] == 25
-    assert third.splits["held_out"] == first.splits["held_out"]
-    (root / "plan.md").write_text(HIDDEN + "\nStill more.\n")
-    fourth = approve_plan(project, root / "plan.md", by="ada")
-    assert fourth.splits == third.splits
 
 
 def test_a_hidden_validation_that_an_agent_could_read_is_refused(
@@ -123,6 +116,22 @@ def test_open_and_hidden_validation_may_follow_each_other(project: Project, root
         approve_plan(project, root / "plan.md", by="ada").splits["validation"]
         == (opened.splits["validation"])
     )
+
+
+@pytest.mark.parametrize("place", [PLACE, "data/held_out.npz"])
+def test_rows_of_an_approval_are_not_replaced_by_a_file_that_came_later(
+    project: Project, root: Path, environment: dict[str, str], place: str
+) -> None:
+    hide_validation(root)
+    approved = approve_plan(project, root / "plan.md", by="ada")
+    write_table(root / place, table(40, seed=77))
+    (problem,) = check_plan(root, root / "plan.md", environment).problems
+    assert (problem.code, place in problem.message) == ("held_out_replaced", True)
+    with pytest.raises(RefusedError) as refused:
+        approve_plan(project, root / "plan.md", by="ada")
+    assert (refused.value.code, (root / place).is_file()) == ("held_out_replaced", True)
+    (root / place).unlink()
+    assert approve_plan(project, root / "plan.md", by="ada").splits == approved.splits
 
 
 def grouped(rows: int, seed: int) -> dict[str, np.ndarray]:

@@ -115,11 +115,13 @@ def test_a_changed_plan_is_the_next_version_and_finds_its_held_out(
 
 def test_a_new_held_out_file_gives_a_new_version(project: Project, root: Path) -> None:
     first = approve_plan(project, root / "plan.md", by="ada")
-    write_table(root / "data/held_out.npz", table(25, seed=9))
+    other = PLAN.replace("data/held_out.npz", "data/held_out_2.npz")
+    (root / "plan.md").write_text(other)
+    write_table(root / "data/held_out_2.npz", table(25, seed=9))
     second = approve_plan(project, root / "plan.md", by="ada")
     assert second.version == 2
     assert second.splits["held_out"]["rows"] == 25
-    (root / "plan.md").write_text(PLAN + "\nMore words.\n")
+    (root / "plan.md").write_text(other + "\nMore words.\n")
     third = approve_plan(project, root / "plan.md", by="ada")
     assert third.splits["held_out"] == second.splits["held_out"] != first.splits["held_out"]
 
