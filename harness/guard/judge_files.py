@@ -128,7 +128,7 @@ def _found() -> Iterator[Found]:
     yield from _below("pyvenv.cfg", os.path.join(sys.prefix, "pyvenv.cfg"))
     yield from _below("harness", os.path.dirname(os.path.realpath(harness.__file__)))
     for name in _required():
-        one = distribution(name)
+        one = _installed(name)
         for top in _names(one):
             yield from _below(f"{name}: {top}", str(one.locate_file(top)))
     for folder in _site_folders():
@@ -177,9 +177,18 @@ def _required() -> frozenset[str]:
 def _head(name: str) -> str:
     """The fields of its metadata; empty when it is not installed."""
     try:
-        return (distribution(name).read_text("METADATA") or "").partition("\n\n")[0]
+        one = _installed(name)
     except PackageNotFoundError:
         return ""
+    return (one.read_text("METADATA") or one.read_text("PKG-INFO") or "").partition("\n\n")[0]
+
+
+def _installed(name: str) -> Distribution:
+    """The one in the site folders, before one that happens to lie on the path: what a build leaves
+    in a checkout must not make the judge another one in that folder than in a project."""
+    folders = [str(folder) for folder in _site_folders()]
+    inside = next(iter(distributions(name=name, path=folders)), None)
+    return inside or distribution(name)
 
 
 def _names(one: Distribution) -> set[str]:

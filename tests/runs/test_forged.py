@@ -60,16 +60,17 @@ HOSTILE: dict[str, tuple[str, str]] = {
     ),
     "a bad loss rewritten in place": (
         (
-            "log.start(); log.epoch(0, {'loss': 9.5}); time.sleep(0.5); save(); log.end();"
-            "text = rows.read_text().replace('9.5', '0.5'); rows.write_text(text)"
+            "log.start(); log.epoch(0, {'loss': 912345.5}); time.sleep(0.5); save(); log.end();"
+            "text = rows.read_text().replace('912345.5', '0.5'); rows.write_text(text)"
         ),
         "metrics_rewritten",
     ),
     "rows put in place of others": (
         (
-            "log.start(); log.epoch(0, {'loss': 9.5}); time.sleep(0.5); save(); log.end();(folder /"
-            " 'new').write_text(rows.read_text().replace('9.5', '0.5')); os.replace(folder / 'new',"
-            " rows)"
+            # A number that no time of a row can contain.
+            "log.start(); log.epoch(0, {'loss': 912345.5}); time.sleep(0.5); save(); log.end();"
+            "(folder / 'new').write_text(rows.read_text().replace('912345.5', '0.5'));"
+            "os.replace(folder / 'new', rows)"
         ),
         "metrics_rewritten",
     ),
