@@ -131,6 +131,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("label_in_last_bits", "input bits"),
     ("split_", "frozen at approval"),
     ("held_out_elsewhere", "row search"),
+    ("held_out_too_good", "held-out"),
     ("held_out_", "vault"),
     ("plan_changed", "frozen at approval"),
     ("config_changed", "frozen at approval"),

@@ -136,7 +136,8 @@ def _exact(
             if record.parent is None
             else summarise(counted_evaluations(project, record.parent, approved, split))
         )
-        codes = carried_over(objective_of(approved), before, score, comparison, parent)
+        rows = {each: approved.splits[each.value]["rows"] for each in Split}
+        codes = carried_over(objective_of(approved), before, score, comparison, parent, rows=rows)
     return _Exact(
         experiment=record.id,
         plan_version=approved.version,

@@ -254,6 +254,7 @@ HELD_OUT: tuple[Check, ...] = (
     scores.contamination,
     scores.reference_seeds,
     scores.generalisation,
+    scores.plausible,
     scores.confirmed,
     scores.tier,
 )

@@ -236,6 +236,13 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         " person reviews the code and decides; a new experiment may draw another validation split.",
         INCONCLUSIVE,
     ),
+    "held_out_too_good": FindingKind(
+        "The score on held-out is better than validation explains.",
+        "Either rows of held-out stand where the code could read them, as they are, hashed or"
+        " encrypted, or held-out is easier than validation. A person looks at what training and"
+        " predict read; a plan with held-out rows that were drawn anew tells which it is.",
+        INCONCLUSIVE,
+    ),
     "improvement_not_confirmed": FindingKind(
         "What was better than its parent on validation is worse than it on held-out.",
         "This is luck, or something was selected on validation. A person reviews the code and"

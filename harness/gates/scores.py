@@ -6,7 +6,13 @@ from harness.artifacts.experiment_files import agrees, precise_enough
 from harness.domain.findings import Finding
 from harness.domain.grade import Caller, Link, grade_of
 from harness.domain.statuses import Direction, RunStatus, Tier, spoken
-from harness.evaluation.carry_over import MOST_GAP, NOT_CONFIRMED, OVERFITTED
+from harness.evaluation.carry_over import (
+    MOST_GAP,
+    MOST_SHIFT,
+    NOT_CONFIRMED,
+    OVERFITTED,
+    TOO_GOOD,
+)
 from harness.evaluation.ladder import Answer
 from harness.gates.evidence import GateEvidence
 from harness.gates.findings import finding
@@ -267,6 +273,18 @@ def generalisation(evidence: GateEvidence) -> Iterator[Finding]:
             OVERFITTED,
             f"{evidence.objective.metric} is worse on held-out than on validation by more than"
             f" {MOST_GAP:g} standard errors.",
+        )
+
+
+def plausible(evidence: GateEvidence) -> Iterator[Finding]:
+    """Held-out is not far above validation: who has seen its labels, in whatever form, answers
+    better there than anywhere else."""
+    if TOO_GOOD in _codes(evidence):
+        yield finding(
+            TOO_GOOD,
+            f"{evidence.objective.metric} is better on held-out than on validation by more than"
+            f" {MOST_GAP:g} standard errors and {MOST_SHIFT:.0%} of the gain over the trivial"
+            " predictor: chance does not explain that.",
         )
 
 

@@ -88,7 +88,9 @@ def test_the_tier_is_the_one_that_was_told() -> None:
     assert "score" not in found.data
 
 
-@pytest.mark.parametrize("code", ["validation_overfitted", "improvement_not_confirmed"])
+@pytest.mark.parametrize(
+    "code", ["validation_overfitted", "held_out_too_good", "improvement_not_confirmed"]
+)
 def test_what_does_not_carry_over_is_inconclusive_and_no_number_says_by_how_much(
     code: str,
 ) -> None:
