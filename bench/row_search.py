@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from _record import record, wants_record
 
-from harness.artifacts.git import blob_reader, blob_sizes, git_line
+from harness.artifacts.git import git_line, object_reader, objects
 from harness.files import walk_files
 from harness.plans.row_search import Limits, Secret, search
 
@@ -120,8 +120,8 @@ def _hashed(root: Path) -> int:
             data = path.read_bytes()
             hashlib.sha256(data).hexdigest()
             size += len(data)
-    with blob_reader(root) as read:
-        for name, _ in blob_sizes(root):
+    with object_reader(root) as read:
+        for _, name, _ in objects(root):
             data = read(name)
             hashlib.sha256(data).hexdigest()
             size += len(data)

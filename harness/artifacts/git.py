@@ -146,8 +146,26 @@ def tracks(root: Path, path: Path) -> str | None:
     return "objects" if run_git(root, "cat-file", "-e", name, ok=(0, 1, 128))[0] == 0 else None
 
 
-def blob_sizes(root: Path, *, timeout_s: float = 120.0) -> list[tuple[str, int]]:
-    """(name, bytes) of every blob in the repository's objects, of no commit's too. Raises
+def git_folder(root: Path) -> Path:
+    """The repository's own folder, of all its work trees: usually `.git`. Raises GitFailedError."""
+    _, told = run_git(root, "rev-parse", "--git-common-dir")
+    return (root / os.fsdecode(told.rstrip(b"\n"))).resolve()
+
+
+def ref_names(folder: Path) -> list[str]:
+    """Of branches, tags and other references. Raises GitFailedError, also when `folder` is not
+    itself a repository's own folder."""
+    if git_folder(folder) != folder.resolve():
+        raise GitFailedError(
+            f"{folder} is no repository that git accepts.",
+            hint=f"Run `git -C {folder} status` to see why.",
+        )
+    _, listed = run_git(folder, "for-each-ref", "--format=%(refname)")
+    return listed.decode("utf-8", "replace").splitlines()
+
+
+def objects(root: Path, *, timeout_s: float = 120.0) -> list[tuple[str, str, int]]:
+    """(type, name, bytes) of every object of the repository, of no commit's too. Raises
     GitFailedError."""
     _, listed = run_git(
         root,
@@ -158,12 +176,12 @@ def blob_sizes(root: Path, *, timeout_s: float = 120.0) -> list[tuple[str, int]]
         timeout_s=timeout_s,
     )
     words = (line.split() for line in listed.decode("ascii").splitlines())
-    return [(parts[1], int(parts[2])) for parts in words if parts[0] == "blob"]
+    return [(parts[0], parts[1], int(parts[2])) for parts in words]
 
 
 @contextlib.contextmanager
-def blob_reader(root: Path) -> Iterator[Callable[[str], bytes]]:
-    """A function from a blob's name to its bytes, by one git process. It raises GitFailedError."""
+def object_reader(root: Path) -> Iterator[Callable[[str], bytes]]:
+    """A function from an object's name to its bytes, by one git process. It raises GitFailedError."""
     environment = {"PATH": os.pathsep.join(SYSTEM_FOLDERS), **_ENVIRONMENT}
     with subprocess.Popen(
         git_line("cat-file", "--batch"),

@@ -32,7 +32,7 @@ from harness.plans.schema import Data
 from harness.plans.scorer import Closure, ScorerProbe, import_closure, scorer_warnings
 from harness.plans.splits import SplitTable, load_split, planned_split, secret_paths, split_paths
 from harness.plans.tables import Table
-from harness.settings import require_interpreter
+from harness.settings import granted, require_interpreter
 
 _SCRIPTS = (".py", ".sh")
 _FIRST_BITS, _BETTER_BITS = 10.0, 6.0
@@ -194,7 +194,10 @@ def _look_elsewhere(review: Review, layout: Layout, plan: Plan, *, by_person: bo
         return
     own = frozenset({plan.data.train, *split_paths(plan)} - set(paths.values()))
     skip = frozenset({layout.state, *(root / path for path in paths.values())})
-    review.found = review.collect(lambda: search(root, secrets, skip=skip, own=own))
+    readable = granted(layout.settings)
+    review.found = review.collect(
+        lambda: search(root, secrets, skip=skip, own=own, readable=readable)
+    )
     if review.found is not None:
         review.problems += review.found.refusals()
 

@@ -18,6 +18,7 @@ import orjson
 from numpy.typing import NDArray
 
 from harness.artifacts.npz import BadFileError, hostile, read_npz
+from harness.plans.row_raw import raw_numbers, texts_in
 from harness.plans.row_sources import DAMAGED, NOT_READ, Looking, Source, is_text, optional
 
 Numbers = NDArray[np.float64]
@@ -66,8 +67,9 @@ def blocks(source: Source, looking: Looking) -> list[Block]:
         looking.missed.add(NOT_READ if "pickle" in error.what else DAMAGED, source.name)
         return []
     if not is_text(data):
-        looking.missed.add(NOT_READ, source.name)
-        return []
+        if not source.made:
+            looking.missed.add(NOT_READ, source.name)
+        return list(raw_blocks(data))
     return list(text_blocks(_utf8(data)))
 
 
@@ -75,6 +77,14 @@ def _utf8(data: bytes) -> bytes:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         data = data.decode("utf-16", "replace").encode("utf-8", "replace")
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").removeprefix(b"\xef\xbb\xbf")
+
+
+def raw_blocks(data: bytes) -> Iterator[Block]:
+    """Of bytes of no known form: the texts in them, and what is numbers as they stand in memory."""
+    for text in texts_in(data):
+        yield from text_blocks(text)
+    for numbers in raw_numbers(data):
+        yield Block(numbers=numbers[:, None])
 
 
 def text_blocks(data: bytes, depth: int = 0) -> Iterator[Block]:
@@ -197,6 +207,9 @@ def _tree(value: Any, depth: int) -> Iterator[Block]:
         flat = [float(part) for part in value.values() if isinstance(part, int | float)]
         if len(flat) >= LEAST:
             yield Block(numbers=np.array([flat]))
+        plain = {key: part for key, part in value.items() if isinstance(part, int | float | str)}
+        if len(plain) >= LEAST:
+            yield from _of_lists({"key": list(plain), "value": list(plain.values())}, depth)
     elif isinstance(value, list) and value:
         yield from _list(value, depth)
 

@@ -1,5 +1,6 @@
-"""Rows that agents may not read, looked for in everything of the project that they can: files,
-ignored and untracked ones too, and git's objects, of no commit as well.
+"""Rows that agents may not read, looked for in everything that they can: files of the project,
+ignored and untracked ones too, and of the folders that it makes readable; their names; git's objects,
+of no commit as well, its messages and names; and what is encoded or packed in any of them.
 
 Small blocks of equal width are looked at together, so that ten thousand files cost little, and rows
 that were spread over many files are found like those of one.
@@ -16,7 +17,9 @@ from harness.artifacts.git import paths_of
 from harness.domain.findings import Finding
 from harness.errors import RefusedError
 from harness.plans.row_blocks import LEAST, Block, blocks
+from harness.plans.row_encoded import decoded
 from harness.plans.row_match import Hit, Matcher, Secret
+from harness.plans.row_places import sources
 from harness.plans.row_sources import (
     DAMAGED,
     HEAD_ONLY,
@@ -28,7 +31,6 @@ from harness.plans.row_sources import (
     Looking,
     Missed,
     Source,
-    sources,
 )
 
 __all__ = ["Found", "Limits", "Secret", "search"]
@@ -82,16 +84,17 @@ class Found:
         more = len(places) - SHOWN
         listed = "; ".join(self._shown(one) for one in places[:SHOWN])
         listed += f"; and {more} more" if more > 0 else ""
-        in_git = any(place.blob for place in places)
+        in_git = any(place.blob or place.name.startswith("git: ") for place in places)
         out = (
-            " Take them out of git's history (git filter-repo, then git gc --prune=now)."
+            " Take them out of git's files, messages and names (git filter-repo, git branch -m, git"
+            " tag -d), then `git gc --prune=now`."
             if in_git
             else ""
         )
         return RefusedError(
             f"Rows of {name} stand where agents can read them: {listed}.",
             hint=(
-                "Remove them from the project, or draw rows that lie nowhere else"
+                "Remove them from there (a folder of `readable`: from config.toml), or draw rows that lie nowhere else"
                 f" (`harness data split`), then approve again.{out}"
             ),
             code="held_out_elsewhere",
@@ -146,15 +149,18 @@ def search(
     *,
     skip: frozenset[Path] = frozenset(),
     own: frozenset[str] = frozenset(),
+    readable: Sequence[Path] = (),
     now: Callable[[], float] = time.monotonic,
 ) -> Found:
-    """Look for the rows of `secrets` below `root`. `skip` are their own files and the folders that
-    agents cannot read, `own` the paths of the plan's tables that they may read. Raises
-    GitFailedError."""
+    """Look for the rows of `secrets` below `root` and in what else is `readable`. `skip` are their
+    own files and the folders that agents cannot read, `own` the paths of the plan's tables that
+    they may read. Raises GitFailedError."""
     looking, start = Looking(limits or Limits(), now), now()
     searched = _Search(matchers=[Matcher(secret=secret) for secret in secrets], own=own)
-    for source in sources(root, looking, skip):
+    for source in sources(root, looking, skip, readable):
         searched.take(source, blocks(source, looking))
+        for part in decoded(source, looking):
+            searched.take(part, blocks(part, looking))
     searched.flush()
     found = Found(
         places=searched.places,
