@@ -181,7 +181,7 @@ def objects(root: Path, *, timeout_s: float = 120.0) -> list[tuple[str, str, int
 
 @contextlib.contextmanager
 def object_reader(root: Path) -> Iterator[Callable[[str], bytes]]:
-    """A function from an object's name to its bytes, by one git process. It raises GitFailedError."""
+    """A function from an object's name to its bytes, by one git process. Raises GitFailedError."""
     environment = {"PATH": os.pathsep.join(SYSTEM_FOLDERS), **_ENVIRONMENT}
     with subprocess.Popen(
         git_line("cat-file", "--batch"),

@@ -9,7 +9,7 @@ import re
 import sqlite3
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,10 +112,8 @@ def _lines(data: bytes) -> Iterator[Block]:
     """Lines with the same count of numbers are a block; a long word of digits is a row."""
     for word in _DIGITS.findall(data):
         yield Block(numbers=np.frombuffer(word, np.uint8).astype(np.float64)[:, None] - ord("0"))
-    few = data.split(None, _FEW_ASKED)[:_FEW_ASKED]
-    if len(few) >= LEAST and len(set(few)) <= len(few) // 2 and not _NUMBER.match(few[0]):
-        listed = np.array([word.decode("utf-8", "replace")[:200] for word in data.split()])
-        yield Block(numbers=np.zeros((len(listed), 0)), words={"": listed})
+    yield from _few(data.split(None, _FEW_ASKED)[:_FEW_ASKED], data.split)
+    yield from _few(data.split(b"\n", _FEW_ASKED)[:_FEW_ASKED], lambda: data.split(b"\n"))
     tokens = _NUMBER.findall(data)
     count = len(tokens) - data.count(b"\n")
     if count < LEAST:
@@ -131,6 +129,14 @@ def _lines(data: bytes) -> Iterator[Block]:
             continue
         places = starts[each == width][:, None] + np.arange(width)
         yield Block(numbers=values[places])
+
+
+def _few(first: list[bytes], split: Callable[[], list[bytes]]) -> Iterator[Block]:
+    """Words, or lines, of few kinds, as a column."""
+    if len(first) < LEAST or len(set(first)) > len(first) // 2 or _NUMBER.match(first[0]):
+        return
+    listed = np.array([word.decode("utf-8", "replace")[:200] for word in split()])
+    yield Block(numbers=np.zeros((len(listed), 0)), words={"": listed})
 
 
 def _csv(data: bytes, depth: int) -> Iterator[Block]:

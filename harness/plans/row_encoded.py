@@ -44,7 +44,7 @@ def _parts(source: Source, looking: Looking) -> Iterator[Source]:
             break
         for data in _bytes_of(run.group()):
             size += len(data)
-            if packing(data) or data.startswith(_TABLES):
+            if _stands_alone(data):
                 yield replace(source, name=name, data=data, made=True)
             elif not _readable(data):
                 rest.append(data)
@@ -64,10 +64,15 @@ def _bytes_of(run: bytes) -> Iterator[bytes]:
     lengths = {len(line) for line in lines[:-1]}
     if len(lines) > 1 and len(lengths) == 1 and lengths.pop() % 4 == 0:
         whole = decode(b"".join(lines))
-        yield whole
-        if b"\n" in whole or not _readable(whole):
+        if _stands_alone(whole) or (_readable(whole) and b"\n" in whole):
+            yield whole
             return
-    yield from (decode(line) for line in lines)
+    # Each line by itself; a short one after them is what follows in the file.
+    yield from (decode(line) for line in lines if len(line) >= LEAST)
+
+
+def _stands_alone(data: bytes) -> bool:
+    return packing(data) is not None or data.startswith(_TABLES)
 
 
 def _from_hex(digits: bytes) -> bytes:

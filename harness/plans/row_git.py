@@ -59,7 +59,7 @@ def _messages(told: Listed, read: Read, whose: str, looking: Looking) -> Iterato
         people = _PERSON.findall(head)
         at = int(people[-1][1]) if people else 0
         who = b" ".join(part for person in people for part in person)
-        made.append((at, who, message))
+        made.append((at, who, message.strip()))
         looking.bytes += size
         if len(message) >= _LONG and len(told) - len(made) < _MOST_ALONE:
             yield from unpacked(Source(name=name, data=message, made=True), looking)

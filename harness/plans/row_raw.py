@@ -1,5 +1,5 @@
-"""Numbers and texts in bytes of no known form: arrays as they stand in memory, in a pickle or another
-container, and packed bits."""
+"""Numbers and texts in bytes of no known form: arrays as they stand in memory, in a pickle or
+another container, and packed bits."""
 
 import re
 from collections.abc import Iterator

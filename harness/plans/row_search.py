@@ -1,6 +1,6 @@
 """Rows that agents may not read, looked for in everything that they can: files of the project,
-ignored and untracked ones too, and of the folders that it makes readable; their names; git's objects,
-of no commit as well, its messages and names; and what is encoded or packed in any of them.
+ignored and untracked ones too, and of the folders that it makes readable; their names; git's
+objects, of no commit as well, its messages and names; and what is encoded or packed in any of them.
 
 Small blocks of equal width are looked at together, so that ten thousand files cost little, and rows
 that were spread over many files are found like those of one.
@@ -94,8 +94,9 @@ class Found:
         return RefusedError(
             f"Rows of {name} stand where agents can read them: {listed}.",
             hint=(
-                "Remove them from there (a folder of `readable`: from config.toml), or draw rows that lie nowhere else"
-                f" (`harness data split`), then approve again.{out}"
+                "Remove them from there (of a folder that `readable` names: or the folder from"
+                " config.toml), or draw rows that lie nowhere else (`harness data split`), then"
+                f" approve again.{out}"
             ),
             code="held_out_elsewhere",
         )
