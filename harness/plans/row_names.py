@@ -18,7 +18,7 @@ Named = tuple[str, str]
 
 def name_sources(what: str, names: Sequence[Named], looking: Looking) -> Iterator[Source]:
     """The names as a text, and those with as many pieces as a table, sorted as a person would."""
-    if len(names) < LEAST:
+    if not names:
         return
     if len(names) > _MOST:
         looking.missed.add(TOO_LARGE, f"{what} after the first {_MOST:,}")

@@ -5,6 +5,7 @@ from harness.cheats.catalogue.accounts import ACCOUNTS
 from harness.cheats.catalogue.control_files import CONTROL_FILES
 from harness.cheats.catalogue.controls import CONTROLS as CONTROLS
 from harness.cheats.catalogue.data import DATA
+from harness.cheats.catalogue.data_elsewhere import DATA_ELSEWHERE
 from harness.cheats.catalogue.evaluators import EVALUATORS
 from harness.cheats.catalogue.experiments import EXPERIMENTS
 from harness.cheats.catalogue.judge_attacks import JUDGE
@@ -25,6 +26,7 @@ ATTACKS: tuple[Attack, ...] = (
     *EVALUATORS,
     *EXPERIMENTS,
     *DATA,
+    *DATA_ELSEWHERE,
     *PREDICTORS,
     *PREDICTION_FILES,
     *SECRET_LABELS,
