@@ -3,6 +3,7 @@ another container, and packed bits."""
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ def raw_numbers(data: bytes) -> Iterator[NDArray[np.float64]]:
             yield np.unpackbits(whole, bitorder=order).astype(np.float64)
 
 
-def _floats(data: bytes, kind: np.dtype, start: int) -> Iterator[NDArray[np.float64]]:
+def _floats(data: bytes, kind: "np.dtype[Any]", start: int) -> Iterator[NDArray[np.float64]]:
     count = (len(data) - start) // kind.itemsize
     if count < _LEAST:
         return
