@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.plans.row_sources import TIME_OVER, TOO_LARGE, Looking, Source
+from harness.plans.row_sources import TIME_OVER, TOO_LARGE, Looking, Source, is_text
 from harness.plans.row_unpack import packing, unpacked
 
 LEAST = 20
@@ -89,7 +89,7 @@ def _from_base64(signs: bytes) -> bytes:
 
 def _readable(data: bytes) -> bool:
     try:
-        text = data.decode("utf-8")
+        data.decode("utf-8")
     except UnicodeDecodeError:
         return False
-    return all(sign.isprintable() or sign in "\t\n\r" for sign in text[:_ASKED])
+    return is_text(data)
