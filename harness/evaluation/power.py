@@ -2,8 +2,9 @@
 
 Nobody knows the noise of models that do not exist yet, so it is assumed, and the assumption is told
 with the figure. The power is that of both tests of a first try: seeds (Student's t, at the share of
-the level that it has where seeds are shared) times rows (their normal limit). The luck that both
-see makes them fall together, so the product is rather too low.
+the level that it has where seeds are shared) and rows (their normal limit). Both look at one
+difference, so it must be beyond the larger of their floors: the chance of that, over the spreads
+that the seeds may show. Two chances multiplied would be too low, the more so the lower they are.
 """
 
 import math
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+import numpy as np
 import scipy
 
 from harness.domain.metrics import METRICS, Needs, Trivial
@@ -23,6 +25,7 @@ WANTED = 0.8
 MOST_SEEDS = 50
 ALIKE = 0.1
 """The correlation of the rows of a group."""
+_EVENLY = (np.arange(200) + 0.5) / 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,11 +118,15 @@ def power_of(
 
 def _both(noise: _Noise, rows: float, seeds: int) -> float:
     of_score = noise.rerun / 2 / rows + noise.common**2
-    error, degrees = math.sqrt(2 * of_score / seeds), 2 * seeds - 2
-    beyond = float(scipy.special.stdtrit(degrees, 1 - LEVEL * POOLED / 2))
-    by_seeds = 1 - float(scipy.special.nctdtr(degrees, noise.gain / error, beyond))
+    of_mean, degrees = math.sqrt(2 * of_score / seeds), 2 * seeds - 2
+    # Of all spreads that so few seeds can show, each as likely as the other.
+    squares = 2 * scipy.special.gammaincinv(degrees / 2, _EVENLY)
+    floors = of_mean * np.sqrt(squares / degrees)
+    floors *= scipy.special.stdtrit(degrees, 1 - LEVEL * POOLED / 2)
     luck = math.sqrt((noise.lasting + noise.rerun / seeds) / rows)
-    return by_seeds * float(scipy.special.ndtr(noise.gain / luck - NORMAL))
+    varies = math.hypot(luck, noise.common * math.sqrt(2 / seeds))
+    beyond = (noise.gain - np.maximum(floors, NORMAL * luck)) / varies
+    return float(scipy.special.ndtr(beyond).mean())
 
 
 def _loss(metric: str, labels: Sequence[float] | None) -> float:

@@ -46,7 +46,7 @@ def objective_of(approved: ApprovedPlan) -> Objective:
 def checkpoint_cadence(approved: ApprovedPlan) -> int | None:
     """training.checkpoint_every; None for classical-ml, whose rows are folds or trials."""
     content = approved.content
-    if content["workflow"] == "classical-ml":
+    if content["workflow"] == CLASSICAL:
         return None
     cadence: int = content["training"]["checkpoint_every"]
     return cadence

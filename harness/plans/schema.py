@@ -225,11 +225,17 @@ class Plan(PlanPart):
         spellings = (name, *(f"{split}{mark}{name}" for split in _SPLITS for mark in "_/"))
         return WatchSettings(
             directions=dict.fromkeys(spellings, direction),
-            checkpoint_every=self.training.checkpoint_every,
+            checkpoint_every=self.checkpoint_cadence,
             off=frozenset(self.alarms.off),
             stop_on=frozenset(self.alarms.stop_on),
             thresholds=dict(self.alarms.thresholds),
         )
+
+    @property
+    def checkpoint_cadence(self) -> int | None:
+        """training.checkpoint_every; None for classical-ml, whose rows are folds or trials, and
+        whose one checkpoint comes at the end."""
+        return None if self.workflow == CLASSICAL else self.training.checkpoint_every
 
     def plain(self) -> dict[str, Any]:
         """The front matter as JSON values, defaults filled in; the inverse of `plan_from`."""

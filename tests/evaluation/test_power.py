@@ -10,7 +10,7 @@ from harness.evaluation.noise_floor import Pairing, compare
 from harness.evaluation.paired import paired_test
 from harness.evaluation.power import power_of
 
-POWER_3, SEEDS_80 = 0.59, 5
+POWER_3, SEEDS_80 = 0.63, 5
 GOAL = Objective(
     metric="accuracy", direction=Direction.MAXIMIZE, tiers={Tier.MUST: 0.5}, seeds=3, queries=1
 )
@@ -46,15 +46,11 @@ def found(n, seeds, *, gain=0.02, trials=200):
     return better / trials
 
 
-@pytest.mark.parametrize("seeds", [3, 5])
-def test_the_figure_is_what_the_comparison_finds(seeds):
-    told = power_of("accuracy", rows=2000, seeds=seeds, groups=None, labels=None)
-    assert found(2000, seeds) == pytest.approx(told.power, abs=0.12)
-
-
-def test_with_few_rows_the_figure_is_rather_too_low():
-    told = power_of("accuracy", rows=600, seeds=3, groups=None, labels=None)
-    assert told.power < found(600, 3) < 0.5
+@pytest.mark.parametrize(("rows", "seeds"), [(2000, 3), (2000, 5), (600, 3), (200, 3)])
+def test_the_figure_is_what_the_comparison_finds(rows, seeds):
+    """Also where it is low: there a product of two powers was half of it."""
+    told = power_of("accuracy", rows=rows, seeds=seeds, groups=None, labels=None)
+    assert found(rows, seeds) == pytest.approx(told.power, abs=0.09)
 
 
 def test_two_points_at_2000_rows_with_3_seeds():
