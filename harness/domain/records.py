@@ -10,7 +10,8 @@ from harness.domain.statuses import Direction, ExperimentStatus, RunStatus, Tier
 LEAST_SEEDS = 3
 """With fewer, nobody knows how much of a difference between two experiments is noise."""
 
-
+CLASSICAL = "classical-ml"
+"""The workflow whose rows are folds or trials, and whose one checkpoint comes at the end."""
 TAKEN = "taken"
 """The launcher of a run that trained nothing: it took checkpoints of other runs."""
 
@@ -68,6 +69,11 @@ class Run:
         """The runs that trained its weights, e.g. ("exp-0001/run-02",); empty when it did."""
         taken = self.job is not None and self.job["launcher"] == TAKEN
         return tuple(self.handle["from"]) if taken else ()
+
+    @property
+    def never_started(self) -> bool:
+        """Whether it ended before its command ran: nothing of an experiment was tried."""
+        return self.status is RunStatus.FAILED and self.job is None
 
     @property
     def pid(self) -> int | None:

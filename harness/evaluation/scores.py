@@ -138,6 +138,12 @@ def _joined(intervals: Sequence[tuple[float, float] | None]) -> tuple[float, flo
     return fmean(low for low, _ in known), fmean(high for _, high in known)
 
 
+def started(runs: Sequence[Run]) -> list[Run]:
+    """Without those whose command never started, a typo for instance: they try nothing, so they
+    neither stand for a seed nor are they the newest command. All, when none did."""
+    return [run for run in runs if not run.never_started] or list(runs)
+
+
 def counted_runs(runs: Sequence[Run]) -> list[Run]:
     """One run a seed, in the order in which seeds were first registered: the seed's newest run that
     was neither lost nor cancelled, else its newest. `runs` is oldest first.
@@ -145,8 +151,9 @@ def counted_runs(runs: Sequence[Run]) -> list[Run]:
     An experiment is one code snapshot and one command: only runs of the newest run's pair count.
     """
     chosen: dict[int, Run] = {}
-    for run in runs:
-        if (run.code, run.argv) != (runs[-1].code, runs[-1].argv):
+    tried = started(runs)
+    for run in tried:
+        if (run.code, run.argv) != (tried[-1].code, tried[-1].argv):
             continue
         # A lost or cancelled run says nothing about the training, so it replaces no other. A failed
         # one does: an older, luckier run of its seed must not stand in for it.

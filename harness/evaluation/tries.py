@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.domain.records import Experiment
 from harness.domain.statuses import Split
-from harness.evaluation.scores import recorded_evaluations
+from harness.evaluation.scores import recorded_evaluations, started
 from harness.ledger.facts.evaluation import Evaluation
 from harness.ledger.facts.plan import ApprovedPlan
 from harness.ledger.project import Project
@@ -61,7 +61,8 @@ def left_behind(project: Project, approved: ApprovedPlan, experiment: str) -> li
     }
     last = {(run.code, tuple(run.argv)): run.id for run in runs if run.id in seen}
     if runs:
-        last.pop((runs[-1].code, tuple(runs[-1].argv)), None)
+        newest = started(runs)[-1]
+        last.pop((newest.code, tuple(newest.argv)), None)
     return list(last.values())
 
 

@@ -10,6 +10,7 @@ from harness.contract.artifacts import BY_NAME
 from harness.domain.findings import BYPASSED as BYPASSED
 from harness.domain.findings import CLOCK_SET, Finding
 from harness.domain.statuses import FINAL_RUNS, RunStatus
+from harness.evaluation.scores import started
 from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence
 from harness.gates.findings import finding
 
@@ -299,8 +300,10 @@ def launches(evidence: GateEvidence) -> Iterator[Finding]:
     counted = {of_run.run.id for of_run in evidence.runs}
     others = [run for run in evidence.launched if run.id not in counted]
     if others:
-        newest = evidence.launched[-1]
-        of_now = sum((run.code, run.argv) == (newest.code, newest.argv) for run in others)
+        never = sum(run.never_started for run in others)
+        newest = started(evidence.launched)[-1]
+        tried = [run for run in others if not run.never_started]
+        of_now = sum((run.code, run.argv) == (newest.code, newest.argv) for run in tried)
         how = ", ".join(
             f"{count} {status}"
             for status, count in sorted(Counter(str(run.status) for run in others).items())
@@ -308,8 +311,9 @@ def launches(evidence: GateEvidence) -> Iterator[Finding]:
         yield finding(
             "launches_beyond_seeds",
             f"{evidence.experiment.id} was launched {len(evidence.launched)} times; {len(counted)}"
-            f" runs count. Of the others ({how}) {len(others) - of_now} used other code or"
-            f" another command, {of_now} the same.",
+            f" runs count. Of the others ({how}) {len(tried) - of_now} used other code or"
+            f" another command, {of_now} the same"
+            + (f", and {never} never started." if never else "."),
             launches=len(evidence.launched),
             counted=len(counted),
         )

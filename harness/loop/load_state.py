@@ -20,7 +20,7 @@ from harness.evaluation.experiment import awaiting
 from harness.evaluation.noise_floor import compare, compare_to_baseline
 from harness.evaluation.outcome import TRIVIAL, explain
 from harness.evaluation.release import has_room
-from harness.evaluation.scores import counted_runs
+from harness.evaluation.scores import counted_runs, started
 from harness.gates.alarms import open_by_run, undiagnosed_runs
 from harness.gates.collect import changed
 from harness.gates.findings import FINDINGS
@@ -187,7 +187,7 @@ def _experiment(
             held_out=held_out,
             improved=improved,
         )
-    runs = project.ledger.runs(experiment.id)
+    runs = started(project.ledger.runs(experiment.id))
     # Lost runs of earlier code say nothing about the machine now: a new build starts at zero.
     of_newest = [run for run in runs if (run.code, run.argv) == (runs[-1].code, runs[-1].argv)]
     return ExperimentState(

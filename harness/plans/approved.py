@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.artifacts.content import hash_file
 from harness.artifacts.vault_key import VaultKey, existing_key
 from harness.domain.findings import Finding
-from harness.domain.records import Experiment, Objective
+from harness.domain.records import CLASSICAL, Experiment, Objective
 from harness.domain.statuses import Direction, Tier
 from harness.errors import RefusedError, UsageError
 from harness.guard.control_files import MISSING

@@ -291,7 +291,7 @@ def _data_notes(plan: Plan, review: Review) -> list[Finding]:
 
 def _script_notes(root: Path, commands: dict[str, str]) -> list[Finding]:
     # No problem, only a note: a program that is not there yet may be for an agent to write.
-    scripts = {where: _script_of(command) for where, command in commands.items()}
+    scripts = {where: script_of(shlex.split(command)) for where, command in commands.items()}
     return [
         Finding(
             "script_not_in_place",
@@ -317,9 +317,9 @@ def _reference_notes(root: Path, plan: Plan) -> list[Finding]:
     ]
 
 
-def _script_of(command: str) -> str | None:
+def script_of(words: Sequence[str]) -> str | None:
     """The first word that names a script; None for a module (-m), code (-c) and other programs."""
-    for word in shlex.split(command):
+    for word in words:
         if word in ("-m", "-c"):
             return None
         if PurePosixPath(word).suffix in _SCRIPTS:

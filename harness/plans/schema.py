@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from harness.detectors.kinds import KINDS, STOP_ON, WatchSettings, known_thresholds
 from harness.domain.metrics import METRICS
 from harness.domain.plain_text import plain
-from harness.domain.records import Objective
+from harness.domain.records import CLASSICAL, Objective
 from harness.domain.statuses import Direction, GateMode, Tier
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}\Z")
@@ -233,8 +233,7 @@ class Plan(PlanPart):
 
     @property
     def checkpoint_cadence(self) -> int | None:
-        """training.checkpoint_every; None for classical-ml, whose rows are folds or trials, and
-        whose one checkpoint comes at the end."""
+        """training.checkpoint_every; None for classical-ml."""
         return None if self.workflow == CLASSICAL else self.training.checkpoint_every
 
     def plain(self) -> dict[str, Any]:

@@ -127,6 +127,8 @@ def findings_of(run: Run, program: str) -> list[Finding]:
     name = f"{run.experiment}/{run.id}"
     message = f"{name} is {run.status}: {run.reason}."
     hint = missing_package(run.reason, program) or f"See stderr.log of {name}, then train again."
+    if run.never_started:
+        hint = "Correct what kept it from starting: this run counts for no seed."
     hint = next((found.hint for found in findings if found.code == ABSENT), hint)
     return [Finding("run_not_completed", message, hint, {"run": name}), *findings]
 

@@ -34,6 +34,7 @@ from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
 from harness.runs.resume import resumptions
 from harness.runs.run_tail import RunRows
+from harness.runs.startable import require_startable
 from harness.runs.supervisor import (
     EndedRun,
     Event,
@@ -83,8 +84,8 @@ def train(
         silent_s: seconds that a run may go on without a metrics row of its own.
         grace_s: seconds between TERM and KILL.
 
-    Raises RefusedError (already_training, experiment_closed, judge_changed, ...), NotFoundError,
-    RunError.
+    Raises RefusedError (already_training, experiment_closed, judge_changed, command_not_found and
+    others), NotFoundError, RunError.
     """
     interrupts = Interrupts()
     with supervising(project.layout, experiment), interrupts.taken():
@@ -99,6 +100,7 @@ def train(
             session=session,
             inherited=os.environ if inherited is None else inherited,
         )
+        require_startable(job)
         seed_run = functools.partial(
             SeedRun,
             project=project,

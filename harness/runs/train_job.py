@@ -11,7 +11,7 @@ from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import RunStatus, SandboxKind, require_open_experiment
 from harness.errors import RefusedError
-from harness.evaluation.scores import counted_runs
+from harness.evaluation.scores import counted_runs, started
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import data_hashes, data_paths, declared, frozen_changes, plan_of
@@ -43,7 +43,7 @@ class TrainJob:
         """Seed -> its completed run of this code and command."""
         # Judged by the newest run: seeds of different code are no repetitions of one experiment, so
         # after a change all seeds are trained again.
-        runs = self.project.ledger.runs(self.experiment)
+        runs = started(self.project.ledger.runs(self.experiment))
         if not runs or (runs[-1].code, list(runs[-1].argv)) != (self.snapshot.hash, self.argv):
             return {}
         return {run.seed: run for run in counted_runs(runs) if run.status is RunStatus.COMPLETED}

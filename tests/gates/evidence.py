@@ -27,7 +27,7 @@ from harness.gates.evidence import (
     RunEvidence,
     ValidationReference,
 )
-from harness.ledger.facts import Checkpoint, Evaluation, RecordedVerdict
+from harness.ledger.facts import Checkpoint, Evaluation, RecordedVerdict, local_job
 
 EXPERIMENT = "exp-0001"
 VALUES = (0.93, 0.94, 0.95)
@@ -84,6 +84,7 @@ def run(number: int, **changes: Any) -> Run:
         registered_at="2026-01-01T00:00:00.000Z",
         ended_at="2026-01-01T00:01:00.000Z",
         files={"metrics": "f" * 64, "status": "f" * 64},
+        job=local_job({"pid": 1, "boot": "b", "started": 1.0}),
     )
     return replace(plain, **changes)
 

@@ -1,0 +1,52 @@
+"""Whether a training command can start at all, asked before its run is registered: a mistyped name
+is no try, and no launch of a seed."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import PurePath
+
+from harness.domain.commands import passed_on
+from harness.errors import RefusedError
+from harness.plans.review import script_of
+from harness.runs.launchers.launcher import LOCAL
+from harness.runs.train_job import TrainJob
+
+_RUNNERS = re.compile(r"(python|pypy)[\d.]*\Z|torchrun\Z|(ba|da)?sh\Z")
+"""Programs whose first word with the ending of a script is the script that they run."""
+
+
+def require_startable(job: TrainJob) -> None:
+    """Raises RefusedError (command_not_found) when the program, or the script that it runs, is
+    surely not there. What can be known only inside the sandbox is left to the run."""
+    program, root = job.command[0], job.project.layout.root
+    local = (job.project.settings.launcher or LOCAL) == LOCAL
+    if local and not _is_there(job, program):
+        raise _refused(job, program, "is no program on the PATH that training gets", ())
+    script = script_of(job.argv) if _RUNNERS.match(PurePath(job.argv[0]).name) else None
+    if script is not None and not os.path.lexists(root / script):
+        raise _refused(job, script, "is not in the project", job.snapshot.files)
+
+
+def _is_there(job: TrainJob, program: str) -> bool:
+    if os.sep in program:
+        return os.path.lexists(job.project.layout.root / program)
+    path = passed_on(job.inherited).get("PATH", os.defpath)
+    return shutil.which(program, path=path) is not None
+
+
+def _refused(job: TrainJob, name: str, what: str, known: Iterable[str]) -> RefusedError:
+    again = f"harness train {job.experiment}"
+    near = get_close_matches(name, known, n=1)
+    hint = f"Correct the words after `--`; `{again}` alone runs the plan's training.entry."
+    if near:
+        meant = " ".join(near[0] if word == name else word for word in job.argv)
+        hint = f"Did you mean `{again} -- {meant}`?"
+    return RefusedError(
+        f"{name} {what}, so the command cannot start. No run was registered, and no seed is used"
+        " up by it.",
+        hint=hint,
+        code="command_not_found",
+    )
