@@ -27,14 +27,15 @@ def same_training(
         for name in {*first.files, *second.files}
         if first.files.get(name) != second.files.get(name)
     }
-    run = {*_run_by(first, argv, objects), *_run_by(second, argv, objects)}
+    run = {*run_by(first, argv, objects), *run_by(second, argv, objects)}
     if not run or not all(name.endswith(_PYTHON) for name in run):
         return not changed  # what a shell script runs is not known
     others = {name for name in changed if name.endswith(_PYTHON) and name not in run}
     return first.links == second.links and changed <= {*others, *(set(predict) - run)}
 
 
-def _run_by(snapshot: Snapshot, argv: Sequence[str], objects: Path) -> set[str]:
+def run_by(snapshot: Snapshot, argv: Sequence[str], objects: Path) -> set[str]:
+    """The files that a command runs. Raises ObjectDamagedError."""
     modules = [word for flag, word in pairwise(argv) if flag == "-m"]
     found: set[str] = set()
     due = [str(PurePosixPath(word)) for word in argv if str(PurePosixPath(word)) in snapshot.files]

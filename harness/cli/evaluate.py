@@ -11,7 +11,11 @@ from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import emit, json_option, project_option
 from harness.domain.statuses import Split
 from harness.evaluation.experiment import evaluate_experiment
+from harness.evaluation.outcome import more_bits
+from harness.evaluation.predict_code import way_with_predict
+from harness.evaluation.released import bits_limit
 from harness.gates.check import require_validation_passed
+from harness.plans.approved import plan_of
 from harness.views.snapshot import split_score
 from harness.views.tables import score_text
 
@@ -40,7 +44,14 @@ def command(
             run.id: None if run.seconds is None else round(run.seconds, 1)
             for run in opened.ledger.runs(experiment)
         }
-        total = split_score(opened, opened.ledger.experiment(experiment), chosen)
+        record = opened.ledger.experiment(experiment)
+        total = split_score(opened, record, chosen)
+        codes = {found.code for one in evaluations for found in one.findings}
+        approved = plan_of(opened, record)
+        then = [
+            _more_bits(total["released"], approved.path, bits_limit(approved), experiment),
+            way_with_predict(opened, experiment, codes),
+        ]
     results: list[dict[str, Any]] = [
         {
             "run": evaluation.run,
@@ -69,11 +80,26 @@ def command(
             "evaluations": results,
             "score": total["score"],
             "released": total["released"],
+            "next": list(filter(None, then)),
         },
         *lines,
+        *filter(None, then),
         as_json=as_json,
     )
     sys.exit(0 if ok else 1)
+
+
+def _more_bits(
+    released: dict[str, Any] | None, path: str, limit: float, experiment: str
+) -> str | None:
+    """Of an answer that is coarser than it would be with more bits."""
+    if released is None or not released["coarse"]:
+        return None
+    least = " The tier may be a higher one." if released["or_more"] else ""
+    return (
+        "The answer is coarse: few of the plan's bits are left, so it tells less than there is."
+        f"{least} For more: {more_bits(path, limit, experiment)}"
+    )
 
 
 def _number(row: dict[str, Any]) -> str:

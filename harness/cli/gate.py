@@ -14,8 +14,10 @@ from harness.decisions.person import approve, reject
 from harness.domain.findings import as_text
 from harness.domain.grade import Grade
 from harness.domain.statuses import GateName, Verdict, spoken
+from harness.evaluation.outcome import explain
 from harness.gates.check import check_gate
 from harness.ledger.facts import Decision, RecordedVerdict
+from harness.views.tables import tier_text
 
 REASON = click.option("--reason", required=True, help="Why; recorded in the decision log.")
 
@@ -54,17 +56,19 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         "tier": verdict.tier,
         "score": _shown_score(verdict),
         "comparison": verdict.comparison,
+        "compared": _compared(verdict),
         "findings": [finding.plain() for finding in verdict.findings],
         "notes": list(verdict.notes),
         "evidence": [
             {"name": name, "sha256": digest} for name, digest in sorted(verdict.evidence.items())
         ],
     }
-    asked = spoken(verdict.gate)
+    asked, released = spoken(verdict.gate), (verdict.score or {}).get("released")
     head = f"{experiment}  {asked} gate: {verdict.verdict}" + (
-        f" ({verdict.tier})" if verdict.tier else ""
+        f" ({tier_text(verdict.tier, released)})" if verdict.tier else ""
     )
     notes = [f"  noticed: {note}" for note in verdict.notes]
+    compared = _compared(verdict)
     shown = (
         ""
         if verdict.id
@@ -73,7 +77,7 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
     then = _next(verdict) if verdict.id and verdict.verdict is Verdict.PASS else ""
     emit(
         document,
-        *filter(None, (head, as_text(verdict.findings), *notes, shown, then)),
+        *filter(None, (head, as_text(verdict.findings), *compared, *notes, shown, then)),
         as_json=as_json,
     )
     sys.exit(0 if verdict.verdict is Verdict.PASS else 1)
@@ -121,13 +125,33 @@ def _shown_score(verdict: RecordedVerdict) -> dict[str, Any] | None:
     return score and {**score, "evidence": Grade.read(score.get("not_isolated")).words}
 
 
+def _compared(verdict: RecordedVerdict) -> list[str]:
+    """The comparison behind the verdict, and what a PASS is worth where it is not better."""
+    comparison = verdict.comparison
+    if comparison is None:
+        return []
+    lines = [f"  compared with {comparison['against']}: {explain(comparison)}"]
+    if verdict.verdict is Verdict.PASS and comparison["better"] is not True:
+        lines.append(
+            "  PASS says that the numbers are true and reach a tier. KEEP needs better: the loop"
+            " keeps none of these by itself."
+        )
+    return lines
+
+
 def _next(verdict: RecordedVerdict) -> str:
     """The step after a PASS."""
     if verdict.gate == GateName.VALIDATION:
-        return (
-            f"next: `harness evaluate {verdict.experiment} --split held-out`, then"
+        held_out = (
+            f"`harness evaluate {verdict.experiment} --split held-out`, then"
             f" `harness gate check {verdict.experiment}` again"
         )
+        if (verdict.comparison or {}).get("better") is False:
+            return (
+                "next: another hypothesis (`harness gate reject"
+                f" {verdict.experiment} --reason TEXT` first); or spend a look: {held_out}"
+            )
+        return f"next: {held_out}"
     return f"next: `harness gate approve {verdict.experiment} --reason TEXT`"
 
 

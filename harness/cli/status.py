@@ -55,6 +55,10 @@ def _text(picture: dict[str, Any]) -> list[str]:
         lines.append(
             f"told     {plan['bits_told']:g} of {plan['bits']:g} bits about secret labels"
         )
+    if plan and plan["more_bits"]:
+        lines.append(
+            f"         few are left: answers are coarse, then refused. {plan['more_bits']}"
+        )
     if picture["active"]:
         lines.append(f"active   {picture['active']}")
     lines += [

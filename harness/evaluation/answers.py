@@ -12,6 +12,7 @@ from harness.evaluation.ladder import (
     MOST_STEPS,
     SCORED_BITS,
     Answer,
+    Bound,
     Told,
     around,
     cell_of,
@@ -42,6 +43,11 @@ class Frame:
     """On validation: the best cell that was told."""
     centre: int
 
+    @property
+    def most(self) -> int:
+        """How many steps can be told when bits are plenty."""
+        return MOST_STEPS if self.best is not None else FARTHEST
+
     def value(self, cell: int) -> float:
         return value_of(cell, self.step, self.objective.direction)
 
@@ -56,8 +62,16 @@ class Frame:
     def tiers(self, told: Told) -> list[Tier | None]:
         """Those that the score can have after `told`; the first is the likely one."""
         cell, objective = told.cell, self.objective
+        if cell is not None and told.bound is Bound.AT_MOST:
+            # Below the number the tier may be any lower one: it is told, or a gate would pass what
+            # does not reach it.
+            likely, possible = (
+                objective.tier(self.value(cell)),
+                possible_tiers(objective, None, self.value(cell)),
+            )
+            return [likely, *(tier for tier in possible if tier is not likely)]
         if cell is not None:
-            # A score beyond a bound has the tier of the number that is told.
+            # A score above "at least" has the tier of the number that is told, or a higher one.
             high = cell if told.bound is not None else cell + 1
             return possible_tiers(objective, self.value(cell), self.value(high))
         if told.answer is Answer.NOT_BETTER and self.best is not None:
@@ -77,6 +91,8 @@ class Word:
     tier: Tier | None
     better: bool | None
     bits: float
+    coarse: bool = False
+    """Whether the bits that are left reached for less than there was to tell."""
 
 
 def word_for(
@@ -93,14 +109,17 @@ def word_for(
         return Word(told=failed, tier=None, better=None, bits=failed.bits)
     told = frame.told(cell_of(mean, frame.step, frame.objective.direction), limit)
     tiers, reached = frame.tiers(told), frame.objective.tier(mean)
+    short = limit < frame.most and (told.bound is not None or told.answer is Answer.TIER_ONLY)
     # Sums of floats fall a hair below a threshold on the grid: what was told before decides.
     tier = reached if reached in tiers else tiers[0]
     bits = told.bits + tier_bits(tiers.index(tier), len(tiers))
     if frame.split is Split.HELD_OUT:
-        return Word(told=told, tier=tier, better=None, bits=bits + code_bits(code))
+        bits += code_bits(code)
+        return Word(told=told, tier=tier, better=None, bits=bits, coarse=short)
     if better is not None and told.answer is not Answer.NOT_BETTER:
-        return Word(told=told, tier=tier, better=better, bits=bits + 1)
-    return Word(told=told, tier=tier, better=None if better is None else False, bits=bits)
+        return Word(told=told, tier=tier, better=better, bits=bits + 1, coarse=short)
+    no_better = None if better is None else False
+    return Word(told=told, tier=tier, better=no_better, bits=bits, coarse=short)
 
 
 def code_bits(code: str | None) -> float:
@@ -111,7 +130,7 @@ def code_bits(code: str | None) -> float:
 def limits(frame: Frame) -> Iterator[tuple[int, float]]:
     """How many steps may be told, the most first, each with its dearest answer; -1 is no number,
     which held-out can do with."""
-    most = MOST_STEPS if frame.best is not None else FARTHEST
+    most = frame.most
     while most > 0:
         yield most, _dearest(frame, most)
         most //= 2

@@ -48,15 +48,31 @@ class FloorOf(StrEnum):
 
 
 def told_words(
-    *, answer: str, mean: float | None, bound: str | None, best: float | None, step: float
+    *,
+    answer: str,
+    mean: float | None,
+    bound: str | None,
+    best: float | None,
+    step: float,
+    coarse: bool = False,
 ) -> str:
     """What was told of a score on labels that nobody may read, e.g. "0.87 in steps of 0.02", "not
-    better than 0.87 by 0.02", "tier only"."""
+    better than 0.87 by 0.02", "tier only"; of a `coarse` answer also why it is."""
+    words = answer
     if mean is not None:
-        return f"{f'{bound} ' if bound else ''}{mean:g} in steps of {step:g}"
-    if best is not None and answer == "not better":
-        return f"not better than {best:g} by {step:g}"
-    return answer
+        words = f"{f'{bound} ' if bound else ''}{mean:g} in steps of {step:g}"
+    elif best is not None and answer == "not better":
+        words = f"not better than {best:g} by {step:g}"
+    return f"{words} (coarse: few bits are left)" if coarse else words
+
+
+def more_bits(path: str, limit: float, experiment: str = "EXP") -> str:
+    """The one way out when the plan's bits are few or spent; `path` is the plan's."""
+    return (
+        f"A person sets oracle.bits in {path} above {limit:g} and runs `harness plan approve"
+        f" {path}`; then `harness evaluate {experiment}` again, after its parent's: scores count"
+        " under one version of the plan."
+    )
 
 
 def worth(comparison: Mapping[str, Any]) -> Worth:

@@ -16,6 +16,7 @@ from harness.evaluation.answers import Frame, Word, code_bits, frame_of, limits,
 from harness.evaluation.carry_over import OVERFITTED, carried_over
 from harness.evaluation.comparison import compared
 from harness.evaluation.ladder import Answer, Bound, value_of
+from harness.evaluation.outcome import more_bits
 from harness.evaluation.released import bits_limit, bits_told, digest, latest_release
 from harness.evaluation.scores import (
     Score,
@@ -49,8 +50,7 @@ def require_room(project: Project, experiment: str, approved: ApprovedPlan, spli
     raise RefusedError(
         f"{experiment}: a look at {spoken(split)} could tell {least:.1f} bits about its labels, and"
         f" {max(left, 0):.1f} of the plan's {bits_limit(approved):g} are left.",
-        hint="A person may approve the plan with a larger oracle.bits; exact scores are for people:"
-        f" `harness experiment show {experiment} --exact`.",
+        hint=more_bits(approved.path, bits_limit(approved), experiment),
         code="bits_spent",
     )
 
@@ -219,6 +219,7 @@ def _fact(
         mean=None if told.cell is None else frame.value(told.cell),
         bound=None if told.bound is None else _bound(told.bound, frame).value,
         best=None if frame.best is None else frame.value(frame.best),
+        coarse=word.coarse,
         step=frame.step,
         cell=told.cell,
         grid=frame.grid,

@@ -6,14 +6,14 @@ the last look, see `evaluation.release`.
 
 from typing import Any
 
-from harness.domain.statuses import Split
+from harness.domain.statuses import Direction, Split, Tier
 from harness.evaluation.outcome import told_words
 from harness.evaluation.scores import recorded_evaluations, summarise
 from harness.evaluation.tries import identities
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.facts import ApprovedPlan, Release
 from harness.ledger.project import Project
-from harness.plans.approved import secret
+from harness.plans.approved import objective_of, secret
 
 BITS = 20
 """The bound of a plan that names none."""
@@ -63,7 +63,10 @@ def released_score(
                 bound=told.bound,
                 best=told.best,
                 step=told.step,
+                coarse=told.coarse,
             ),
+            "coarse": told.coarse,
+            "or_more": _or_more(told, approved),
             "answer": told.answer,
             "bound": told.bound,
             "best": told.best,
@@ -75,6 +78,15 @@ def released_score(
         },
         "evidence": told.grade.words,
     }
+
+
+def _or_more(told: Release, approved: ApprovedPlan) -> bool:
+    """Whether the tier may be a higher one: the score lies beyond the number that was told."""
+    objective = objective_of(approved)
+    upwards = objective.direction is Direction.MAXIMIZE
+    beyond = told.bound == ("at least" if upwards else "at most")
+    above = [tier for tier in Tier if tier in objective.tiers]
+    return beyond and above[-1:] != [told.tier]
 
 
 def told_now(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> bool:

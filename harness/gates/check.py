@@ -11,19 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from harness.domain.findings import Finding
+from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.comparison import released_comparison
-from harness.evaluation.release import release
+from harness.evaluation.outcome import more_bits
+from harness.evaluation.release import has_room, release
+from harness.evaluation.released import bits_limit
 from harness.evaluation.scores import recorded_evaluations
 from harness.gates import alarms, artifacts, scores
 from harness.gates.collect import changed, collect
 from harness.gates.evidence import GateEvidence, GateOutcome
 from harness.gates.findings import finding, outcome_of
 from harness.guard.control_files import CHANGED
-from harness.ledger.facts import RecordedVerdict, TamperingNoticed
+from harness.ledger.facts import ApprovedPlan, RecordedVerdict, TamperingNoticed
 from harness.ledger.project import Project
-from harness.plans.approved import plan_of
+from harness.plans.approved import plan_of, secret
 from harness.plans.judge import require_judge
 
 _NOTICED = {
@@ -65,7 +68,8 @@ def check_gate(
     with project.ledger.snapshot():
         evidence = collect(project, record.id, asked, transcripts)
         comparison = released_comparison(project, record, approved)
-    evidence = replace(evidence, comparison=comparison)
+        spent = _bits_spent(project, record, approved, Split(asked.value))
+    evidence = replace(evidence, comparison=comparison, way_out=spent)
     outcome = judge(evidence)
     # A decided experiment's verdict is history, and a clone has neither checkpoints nor vault: what
     # it lacks must not be recorded.
@@ -80,6 +84,15 @@ def check_gate(
             record.id, ExperimentStatus.JUDGED, f"{verdict.id}: {asked} {verdict.verdict}"
         )
     return verdict
+
+
+def _bits_spent(
+    project: Project, record: Experiment, approved: ApprovedPlan, split: Split
+) -> str | None:
+    """What leads on when the plan's bits do not reach for a look."""
+    if not secret(approved, split.value) or has_room(project, record.id, approved, split):
+        return None
+    return more_bits(approved.path, bits_limit(approved), record.id)
 
 
 def due_gate(project: Project, experiment: str) -> GateName:

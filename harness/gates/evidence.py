@@ -85,6 +85,8 @@ class GateEvidence:
     gate: GateName
     objective: Objective
     plan_version: int
+    way_out: str | None = None
+    """How to get the bits for a look at secret labels; None where a look can be taken."""
     checkpoint_every: int | None = None
     """Epochs from one checkpoint to the next; None where epochs are no training (classical-ml)."""
     isolation_required: bool

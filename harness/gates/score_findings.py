@@ -168,6 +168,11 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Put more groups into it, or compare by another column.",
         PASS,
     ),
+    "bits_spent": FindingKind(
+        "What may be told of secret labels is spent.",
+        "A person sets oracle.bits higher and approves the plan; then evaluate again.",
+        INCONCLUSIVE,
+    ),
     "bits_few": FindingKind(
         "The plan's bits are few for its number of experiments.",
         "Set oracle.bits higher before approval.",

@@ -21,6 +21,7 @@ from harness.gates.findings import finding
 def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
     """One evaluation a run, of its final checkpoint; equal findings of several seeds are one."""
     wrong: dict[str, list[tuple[Finding, int]]] = {}
+    unseen: list[str] = []
     by_run = {of_run.run: of_run for of_run in evidence.evaluations}
     on = spoken(evidence.gate)
     for of_run in evidence.runs:
@@ -29,6 +30,9 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
         if evaluation is None or (
             final is not None and evaluation.checkpoint != final.checkpoint.id
         ):
+            if evidence.way_out and of_run.run.status is RunStatus.COMPLETED:
+                unseen.append(of_run.name)
+                continue
             why = ": it did not complete" if of_run.run.status is not RunStatus.COMPLETED else ""
             yield finding(
                 "evaluation_missing",
@@ -55,6 +59,14 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
             yield finding(
                 "evaluation_failed", f"The evaluation of {of_run.name} on {on} gave no score."
             )
+    if unseen:
+        yield finding(
+            "bits_spent",
+            f"{', '.join(unseen)} cannot be evaluated on {on}: what may be told of its labels is"
+            " spent.",
+            evidence.way_out,
+            runs=unseen,
+        )
     for same in wrong.values():
         yield _of_seeds(*same)
     yield from _told(evidence)
@@ -70,6 +82,7 @@ def _told(evidence: GateEvidence) -> Iterator[Finding]:
                 "evaluation_missing",
                 f"{evidence.experiment.id} was evaluated on {spoken(evidence.gate)}, and what it"
                 " came to was not told.",
+                evidence.way_out,
             )
     elif released["answer"] == Answer.FAILED:
         code = released["codes"][0]
@@ -188,6 +201,14 @@ def tier(evidence: GateEvidence) -> Iterator[Finding]:
         return
     mean, threshold = evidence.score["mean"], objective.tiers[least]
     if reached_tier(evidence) is not None:
+        return
+    if evidence.released is not None and evidence.released.get("or_more"):
+        yield finding(
+            "bits_spent",
+            f"Whether {objective.metric} on {spoken(evidence.gate)} reaches the {least} tier was not"
+            f" told: few bits are left, and the score lies beyond {mean:.6g}.",
+            evidence.way_out,
+        )
         return
     sign = ">=" if objective.direction is Direction.MAXIMIZE else "<="
     on = f"{objective.metric} on {spoken(evidence.gate)}"

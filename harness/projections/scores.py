@@ -34,6 +34,7 @@ def shown_score(summary: Summary, split: Split) -> Shown | None:
     released = summary["released"].get(split.value)
     if released is not None:
         told = {name: released[name] for name in ("answer", "mean", "bound", "best", "step")}
+        told["coarse"] = released.get("coarse", False)
         return Shown(
             split=split,
             mean=released["mean"],

@@ -8,6 +8,7 @@ from harness.decisions.experiments import undecided_experiment
 from harness.domain.findings import Finding
 from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict, spoken
+from harness.evaluation.outcome import more_bits
 from harness.evaluation.released import bits_limit, bits_told, released_score
 from harness.files import sha256_file
 from harness.gates.alarms import open_by_run
@@ -18,6 +19,8 @@ from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 from harness.runs.launchers.launcher import is_alive
 
+FEW_BITS = 10.0
+"""About what a look costs when bits are plenty."""
 _NAMED = 5
 """Changed files that one message names."""
 
@@ -85,7 +88,14 @@ def _plan(project: Project, plan: ApprovedPlan) -> dict[str, Any]:
         "gates": plan.content["gates"]["mode"],
         "bits_told": round(bits_told(project, plan), 1),
         "bits": bits_limit(plan),
+        "more_bits": more_bits(plan.path, bits_limit(plan)) if _few_bits(project, plan) else None,
     }
+
+
+def _few_bits(project: Project, plan: ApprovedPlan) -> bool:
+    """Whether a look may be refused, or answered coarsely; some of it was told."""
+    told = bits_told(project, plan)
+    return told > 0 and bits_limit(plan) - told < FEW_BITS
 
 
 def experiment_rows(project: Project, *, newest: int | None = None) -> list[dict[str, Any]]:

@@ -62,6 +62,12 @@ def score_text(row: dict[str, Any]) -> str:
     )
 
 
+def tier_text(tier: str | None, released: dict[str, Any] | None) -> str:
+    """E.g. "must"; "must or more" where the score lies beyond the number that was told."""
+    more = " or more" if released is not None and released.get("or_more") else ""
+    return f"{tier}{more}" if tier else "-"
+
+
 def experiments_table(rows: Sequence[dict[str, Any]]) -> TableText:
     return render_table(
         "",
@@ -81,7 +87,7 @@ def experiments_table(rows: Sequence[dict[str, Any]]) -> TableText:
                 row["status"],
                 row["parent"] or "-",
                 score_text(row),
-                row["tier"] or "-",
+                tier_text(row["tier"], row["released"]),
                 row["verdict"] or "-",
                 row["hypothesis"],
                 _short(row["findings"][0]["message"]) if row["findings"] else "-",

@@ -53,6 +53,7 @@ class ScoreReleased(Fact):
     inputs: str  # hash of all that the answer was made of: the same is not asked twice
     bits: float  # the length of the answer's word
     spent: float  # by the plan, this answer included
+    coarse: bool = False  # the bits that were left reached for less than there was to tell
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -72,6 +73,8 @@ class ScoreReleased(Fact):
         )
         released = {**experiment["summary"].get("released", {})}
         released[body["split"]] = {name: body[name] for name in told}
+        if body.get("coarse"):
+            released[body["split"]]["coarse"] = True
         summarise(state, experiment, released=released)
 
 
