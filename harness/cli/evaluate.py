@@ -1,6 +1,7 @@
 """`harness evaluate EXP`: score its checkpoints; labels never meet the agent's code."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ import click
 from harness.cli.changing import changing
 from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import emit, json_option, project_option
+from harness.domain.records import Experiment
 from harness.domain.statuses import Split
 from harness.evaluation.experiment import evaluate_experiment
 from harness.evaluation.outcome import more_bits
 from harness.evaluation.predict_code import way_with_predict
 from harness.evaluation.released import bits_limit
 from harness.gates.check import require_validation_passed
+from harness.ledger.facts import Evaluation
+from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 from harness.views.snapshot import split_score
 from harness.views.tables import score_text
@@ -46,12 +50,7 @@ def command(
         }
         record = opened.ledger.experiment(experiment)
         total = split_score(opened, record, chosen)
-        codes = {found.code for one in evaluations for found in one.findings}
-        approved = plan_of(opened, record)
-        then = [
-            _more_bits(total["released"], approved.path, bits_limit(approved), experiment),
-            way_with_predict(opened, experiment, codes),
-        ]
+        then = _then(opened, record, total["released"], evaluations)
     results: list[dict[str, Any]] = [
         {
             "run": evaluation.run,
@@ -80,26 +79,33 @@ def command(
             "evaluations": results,
             "score": total["score"],
             "released": total["released"],
-            "next": list(filter(None, then)),
+            "next": then,
         },
         *lines,
-        *filter(None, then),
+        *then,
         as_json=as_json,
     )
     sys.exit(0 if ok else 1)
 
 
-def _more_bits(
-    released: dict[str, Any] | None, path: str, limit: float, experiment: str
-) -> str | None:
-    """Of an answer that is coarser than it would be with more bits."""
-    if released is None or not released["coarse"]:
-        return None
-    least = " The tier may be a higher one." if released["or_more"] else ""
-    return (
-        "The answer is coarse: few of the plan's bits are left, so it tells less than there is."
-        f"{least} For more: {more_bits(path, limit, experiment)}"
-    )
+def _then(
+    project: Project,
+    record: Experiment,
+    released: dict[str, Any] | None,
+    evaluations: Sequence[Evaluation],
+) -> list[str]:
+    """What leads on: from a coarse answer, and from a predict that failed or was mended."""
+    lines = []
+    if released is not None and released["coarse"]:
+        approved = plan_of(project, record)
+        least = " The tier may be a higher one." if released["or_more"] else ""
+        lines.append(
+            "The answer is coarse: few of the plan's bits are left, so it tells less than there"
+            f" is.{least} For more: {more_bits(approved.path, bits_limit(approved), record.id)}"
+        )
+    codes = {found.code for one in evaluations for found in one.findings}
+    way = way_with_predict(project, record.id, codes)
+    return [*lines, way] if way else lines
 
 
 def _number(row: dict[str, Any]) -> str:

@@ -70,7 +70,7 @@ def more_bits(path: str, limit: float, experiment: str = "EXP") -> str:
     """The one way out when the plan's bits are few or spent; `path` is the plan's."""
     return (
         f"A person sets oracle.bits in {path} above {limit:g} and runs `harness plan approve"
-        f" {path}`; then `harness evaluate {experiment}` again, after its parent's: scores count"
+        f" {path}`; then `harness evaluate {experiment}` again, its parent first: scores count"
         " under one version of the plan."
     )
 

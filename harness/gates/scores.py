@@ -205,8 +205,8 @@ def tier(evidence: GateEvidence) -> Iterator[Finding]:
     if evidence.released is not None and evidence.released.get("or_more"):
         yield finding(
             "bits_spent",
-            f"Whether {objective.metric} on {spoken(evidence.gate)} reaches the {least} tier was not"
-            f" told: few bits are left, and the score lies beyond {mean:.6g}.",
+            f"Whether {objective.metric} on {spoken(evidence.gate)} reaches the {least} tier was"
+            f" not told: few bits are left, and the score lies beyond {mean:.6g}.",
             evidence.way_out,
         )
         return
