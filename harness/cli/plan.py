@@ -9,12 +9,14 @@ import numpy as np
 
 from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option, tell
-from harness.cli.person import AGENT, caller, require_person
+from harness.cli.person import AGENT, caller, caller_of, require_person
 from harness.domain.findings import Finding, as_text
+from harness.domain.grade import CallerKind
 from harness.domain.statuses import SandboxKind
 from harness.evaluation.power import Power, power_of
 from harness.evaluation.released import bits_limit, bits_told
 from harness.evaluation.scorer_probes import prober
+from harness.ledger.project import open_layout
 from harness.plans.approval import PlanCheck, approve_plan, check_plan
 from harness.plans.approved import data_told
 from harness.plans.review import as_one_error
@@ -35,7 +37,10 @@ def command() -> None:
 @json_option
 def check(plan: Path, project: Path, as_json: bool) -> None:
     """List every problem of PLAN; exit 2 when it cannot be approved. Changes nothing."""
-    checked = check_plan(project, plan, environment(), probe=_probe())
+    asked_by = caller_of(environment(), open_layout(project, environment()).state)
+    checked = check_plan(
+        project, plan, environment(), probe=_probe(), counted=asked_by.kind is CallerKind.PERSON
+    )
     document = {
         "plan": str(plan),
         "valid": not checked.problems,

@@ -59,10 +59,11 @@ def check_plan(
     environment: Mapping[str, str],
     *,
     probe: ScorerProbe | None = None,
+    counted: bool = True,
 ) -> PlanCheck:
     """All that approval would refuse, and what else a person should know about the plan at `path`;
-    `probe` tries a script that scores. Changes nothing. Raises NotFoundError or ConfigError without
-    a project, LedgerError."""
+    `probe` tries a script that scores, `counted` as for `review.notes`. Changes nothing. Raises
+    NotFoundError or ConfigError without a project, LedgerError."""
     layout = open_layout(start, environment)
     try:
         draft = read_draft(layout.root, path)
@@ -71,7 +72,7 @@ def check_plan(
     review = review_plan(
         layout, draft.plan, approved=_approved_before(layout, environment), probe=probe
     )
-    findings = notes(layout.root, draft.plan, review)
+    findings = notes(layout.root, draft.plan, review, counted=counted)
     return PlanCheck(
         path=draft.relative,
         problems=tuple(review.problems),

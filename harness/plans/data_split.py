@@ -8,12 +8,13 @@ done and the next call says so.
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import count
+from itertools import combinations, count
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 import yaml  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from harness.artifacts.content import read_bytes
@@ -236,11 +237,6 @@ def _drawn(
             f"{options.label} has one value in all rows: there is nothing to predict.",
             hint="Name another column.",
         )
-    if options.group is not None and options.time is not None:
-        raise UsageError(
-            "A split keeps groups whole or follows time, not both.",
-            hint="Give --group or --time; the plan's data.group may be added afterwards.",
-        )
     classes = are_classes(label)
     if options.stratify and (options.time is not None or not classes):
         why = "a split by time has no classes" if classes else f"{options.label} holds no classes"
@@ -258,11 +254,32 @@ def _drawn(
         )
     )
     if options.time is not None:
-        return parts, f"by {options.time}, the newest rows held out"
+        whole = "" if options.group is None else f", whole groups of {options.group}"
+        if options.group is not None:
+            _require_whole(table.columns[options.group], parts, options)
+        return parts, f"by {options.time}, the newest rows held out{whole}"
     by_class = f"stratified by {options.label}" if stratify else "at random"
     if options.group is not None:
         return parts, f"whole groups of {options.group}" + (f", {by_class}" if stratify else "")
     return parts, by_class
+
+
+def _require_whole(groups: NDArray[Any], parts: Mapping[str, Rows], options: SplitOptions) -> None:
+    """Raises UsageError when the cuts in time go through groups: whole groups would bring old rows
+    into held-out or new ones into train, and which rows to drop for both only a person knows."""
+    names = [set(groups[rows].tolist()) for rows in parts.values()]
+    cut = len({name for one, other in combinations(names, 2) for name in one & other})
+    if cut:
+        group, time = options.group, options.time
+        raise UsageError(
+            f"--group and --time: {cut} groups of {group} have rows on both sides of a cut in"
+            f" {time}. Kept whole, they would bring old rows into held-out, or newer ones into"
+            " train.",
+            hint=f"Give --time alone where the same {group} come again when the model is used, or"
+            f" --group alone where new ones come. For both, first drop the rows of each {group}"
+            " on one side of the cut.",
+            code="groups_cut_by_time",
+        )
 
 
 def _alike(table: Table, data: Data) -> Codes | None:

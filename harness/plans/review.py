@@ -230,8 +230,9 @@ def _load(review: Review, name: str, load: Callable[[], SplitTable]) -> None:
         review.splits[name] = split
 
 
-def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
-    """What does not forbid an approval, but a person will want to know before."""
+def notes(root: Path, plan: Plan, review: Review, *, counted: bool = True) -> list[Finding]:
+    """What does not forbid an approval, but a person will want to know before. `counted`: rows of
+    secret splits may be counted, for no agent is reading."""
     findings = [] if review.closure is None else scorer_warnings(review.closure)
     if review.closure is not None and not review.probed:
         findings.append(
@@ -258,7 +259,7 @@ def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
     )
     findings += _reference_notes(root, plan)
     findings += review.found.notes() if review.found is not None else []
-    return findings + _data_notes(plan, review)
+    return findings + _data_notes(plan, review, counted=counted)
 
 
 def _bits_note(plan: Plan) -> list[Finding]:
@@ -280,12 +281,17 @@ def _bits_note(plan: Plan) -> list[Finding]:
     ]
 
 
-def _data_notes(plan: Plan, review: Review) -> list[Finding]:
+def _data_notes(plan: Plan, review: Review, *, counted: bool) -> list[Finding]:
     columns = plan.data.held_out
     tables = {name: split.table.columns for name, split in review.splits.items()}
     secret = frozenset(review.in_vault)
     return data_findings(
-        tables, columns.inputs, columns.label, secret=secret, id_column=columns.id
+        tables,
+        columns.inputs,
+        columns.label,
+        secret=secret,
+        id_column=columns.id,
+        counted=counted,
     )
 
 
