@@ -188,6 +188,17 @@ def compare_experiments(
     return {**combine(result, rows, earlier, objective_of(approved)).plain(), "seeds": counts}
 
 
+def is_better(
+    project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
+) -> bool | None:
+    """By seeds in pairs and by rows, as a gate compares, but as a first try: for an order of
+    experiments that were compared with others. None when it cannot be said."""
+    sides = _compare(project, approved, candidate, reference)
+    if sides is None:
+        return None
+    return combine(sides[0], sides[1], [], objective_of(approved)).better
+
+
 def _compare(
     project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
 ) -> tuple[SeedComparison, Paired | None, list[int | None]] | None:

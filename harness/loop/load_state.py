@@ -1,5 +1,6 @@
 """Reads the loop's state from ledger and disk; changes nothing."""
 
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from harness.domain.statuses import (
     Split,
     Verdict,
 )
+from harness.evaluation.comparison import is_better
 from harness.evaluation.experiment import awaiting
 from harness.evaluation.noise_floor import compare, compare_to_baseline
 from harness.evaluation.outcome import TRIVIAL, explain
@@ -95,7 +97,11 @@ def load_state(
         if experiment.plan == approved.name
     ]
     verdicts = [project.ledger.verdicts(experiment.id) for experiment in experiments]
-    progress = improvements([_scored(recorded) for recorded in verdicts], objective_of(approved))
+    progress = improvements(
+        [_scored(recorded) for recorded in verdicts],
+        objective_of(approved),
+        functools.partial(is_better, project, approved),
+    )
     states = [
         _experiment(project, experiment, recorded, improved=better, supervised=supervised)
         for experiment, recorded, better in zip(experiments, verdicts, progress, strict=True)
@@ -292,16 +298,20 @@ def _decided(
     return newest.kind if newest.at >= since else None
 
 
-def improvements(experiments: Sequence[ScoredExperiment], objective: Objective) -> list[bool]:
+def improvements(
+    experiments: Sequence[ScoredExperiment],
+    objective: Objective,
+    compared: Callable[[str, str | None], bool | None],
+) -> list[bool]:
     """Which experiments beat the best one before them, oldest first.
 
     What does not compete is never an improvement and never becomes the best; the first that
-    competes is measured against the trivial predictor.
+    competes is measured against the trivial predictor. `compared` answers as a gate would, or None.
     """
     best: ScoredExperiment | None = None
     flags = []
     for experiment in experiments:
-        better = experiment.competes and _better(experiment, best, objective)
+        better = experiment.competes and _better(experiment, best, objective, compared)
         flags.append(better)
         if better or (best is None and experiment.competes):
             best = experiment
@@ -309,7 +319,10 @@ def improvements(experiments: Sequence[ScoredExperiment], objective: Objective) 
 
 
 def _better(
-    experiment: ScoredExperiment, best: ScoredExperiment | None, objective: Objective
+    experiment: ScoredExperiment,
+    best: ScoredExperiment | None,
+    objective: Objective,
+    compared: Callable[[str, str | None], bool | None],
 ) -> bool:
     if experiment.told:
         return experiment.better is True
@@ -318,6 +331,11 @@ def _better(
     reference = TRIVIAL if best is None else best.experiment
     if experiment.against is not None and experiment.against == reference:
         return experiment.better is True
+    again = compared(experiment.experiment, None if best is None else best.experiment)
+    if again is not None:
+        return again
+    # Without the evaluations, in a clone or of an older version of the plan, what the verdicts hold
+    # gives an order by seeds alone, and by none in pairs.
     if best is not None:
         return compare(experiment.values, best.values, objective).better is True
     if experiment.baseline is None:
