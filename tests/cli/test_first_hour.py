@@ -13,6 +13,7 @@ EPOCHS = 30
 ONCE = (
     TRAIN.replace("total_epochs=1", f"total_epochs={EPOCHS}")
     .replace("    log.epoch(0,", f"    for epoch in range({EPOCHS}):\n        log.epoch(epoch,")
+    .replace(".mean())})", ".mean()) / (epoch + 1)})")
     .replace("epoch=0, final", f"epoch={EPOCHS - 1}, final")
 )
 """Many epochs, and one checkpoint at the end."""

@@ -145,6 +145,19 @@ def test_groups_and_time_are_no_inputs_and_the_plan_knows_the_group(
     assert max(parts["validation"]["day"].tolist()) < min(parts["held_out"]["day"].tolist())
 
 
+def test_groups_that_no_cut_in_time_goes_through_stay_whole(project: Project, root: Path) -> None:
+    visits = np.arange(ROWS) // 5
+    done = split(
+        project, table(root, patient=visits, day=visits + 0.0), group="patient", time="day"
+    )
+    assert done.how == "by day, the newest rows held out, whole groups of patient"
+    assert done.data["group"] == "patient"
+    parts = approved_parts(project, root, done)
+    assert max(parts["train"]["day"].tolist()) < min(parts["held_out"]["day"].tolist())
+    patients = [set(part["patient"].tolist()) for part in parts.values()]
+    assert sum(map(len, patients)) == len(set(visits.tolist()))
+
+
 def test_a_column_of_ids_is_used_when_it_names_rows(project: Project, root: Path) -> None:
     done = split(project, table(root, id=np.arange(ROWS) + 1000))
     assert done.data["held_out"]["id"] == "id"
@@ -231,7 +244,7 @@ def test_a_table_that_agents_can_read_elsewhere_is_refused(
         ({"time": "z"}, "has no column 'z'"),
         ({"label": "b", "stratify": True}, "b holds no classes"),
         ({"time": "day", "stratify": True}, "split by time has no classes"),
-        ({"time": "day", "group": "patient"}, "not both"),
+        ({"time": "day", "group": "patient"}, "on both sides of a cut in day"),
         ({"held_out": 0.01}, "less than 10"),
     ],
 )

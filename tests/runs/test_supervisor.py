@@ -15,6 +15,7 @@ from harness.artifacts.code_snapshot import read_snapshot
 from harness.artifacts.content import hash_path
 from harness.domain.statuses import ExperimentStatus, RunStatus, SandboxKind
 from harness.errors import NotFoundError, RefusedError, RunError
+from harness.evaluation.scores import counted_runs
 from harness.ledger.facts import RunEnded
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
@@ -265,7 +266,6 @@ def test_a_training_that_says_it_failed_has_failed(run_training: Trainer) -> Non
             None,
             "crashed: ModuleNotFoundError: No module named 'no_such_module'",
         ),
-        ("", ["trainer", "--fast"], "never started: No such file or directory: trainer"),
         ("", ["sh", "-c", "trainer"], "never started: "),
         (
             "import sys; print('bad lr', file=sys.stderr); sys.exit(3)",
@@ -291,18 +291,61 @@ def test_case_50_each_failure_has_its_own_reason(
     assert "run_logger_bypassed" not in codes(report)
 
 
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["trainer", "--fast"], "trainer is no program on the PATH"),
+        (["bin/trainer"], "bin/trainer is no program"),
+        (["python", "-u", "trian.py"], "trian.py is not in the project"),
+        (["sh", "trian.sh", "train.py"], "trian.sh is not in the project"),
+    ],
+)
+def test_a_command_that_cannot_start_registers_no_run(
+    project: Project, run_training: Trainer, argv: list[str], told: str
+) -> None:
+    with pytest.raises(RefusedError, match=told) as refused:
+        run_training(argv=argv)
+    assert refused.value.code == "command_not_found"
+    assert project.ledger.runs("exp-0001") == []
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["python", "train.py", "--export", "made.py"],
+        ["env", "A=1", "python", "train.py"],
+        ["sh", "-c", "python train.py made.sh"],
+    ],
+)
+def test_what_a_command_makes_or_runs_later_need_not_be_there(
+    run_training: Trainer, argv: list[str]
+) -> None:
+    report = run_training("print('started')", argv=argv, seeds=[1])
+    assert "never started" not in report.runs[0].reason
+
+
 def test_a_launch_that_is_refused_closes_its_run(
     project: Project, run_training: Trainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert run_training(seeds=[1, 2]).ok
+
     def refuse(*words: object, **more: object) -> None:
         raise RunError("No sandbox here.", hint="Install one.")
 
     monkeypatch.setattr(LocalLauncher, "submit", refuse)
-    run = run_training().runs[0]
+    report = run_training(argv=["python", "train.py", "--x"], seeds=[1, 2])
+    (run,) = report.runs
     assert (run.status, run.reason) == (
         RunStatus.FAILED,
         "never started: No sandbox here. Install one.",
     )
+    assert "counts for no seed" in report.findings[0].hint
+    # The runs that trained count on, and are not trained again.
+    runs = project.ledger.runs("exp-0001")
+    assert [one.id for one in counted_runs(runs)] == ["run-01", "run-02"]
+    monkeypatch.undo()
+    assert run_training(seeds=[1, 2]).ok
+    assert project.ledger.runs("exp-0001") == runs
 
 
 def test_case_50_what_lay_in_the_runs_folder_before_is_not_read(
