@@ -238,6 +238,11 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "evaluation_missing",
         Verdict.INCONCLUSIVE,
     ),
+    "no bits for a look": (
+        lambda e: replace(scored(e, 0.93, 0.94), way_out="A person sets oracle.bits higher."),
+        "bits_spent",
+        Verdict.INCONCLUSIVE,
+    ),
     "an evaluation of other weights": (
         lambda e: scored(e, 0.93, 0.94, 0.95, checkpoint="9" * 64),
         "evaluation_missing",

@@ -16,7 +16,7 @@ from harness.artifacts.content import hash_path
 from harness.domain.statuses import ExperimentStatus, RunStatus, SandboxKind
 from harness.errors import NotFoundError, RefusedError, RunError
 from harness.evaluation.scores import counted_runs
-from harness.ledger.facts import RunEnded
+from harness.ledger.facts import RunEnded, RunStarted, local_job
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
 from harness.plans.approved import seeds_for
@@ -133,6 +133,9 @@ def test_a_seed_whose_newest_run_failed_is_not_done(
         token="t",
         session=None,
     )
+    me = {"pid": 1, "boot": "b", "started": 1.0}
+    named = {"experiment": "exp-0001", "run": "run-02"}
+    project.ledger.append(RunStarted(supervisor=me, job=local_job(me), **named))
     gone = {"experiment": "exp-0001", "run": "run-02", "exit_code": 1, "seconds": 1.0, "rows": 0}
     project.ledger.append(RunEnded(status="failed", reason="crashed", **gone))
     assert [run.id for run in run_training(seeds=[1]).runs] == ["run-03"]
