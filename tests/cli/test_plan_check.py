@@ -3,9 +3,10 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.cli.journey import Journey, make_project
+from tests.cli.journey import Journey, blobs, make_project
 
 
 @pytest.fixture
@@ -90,3 +91,32 @@ def test_a_scorer_that_finds_everybody_right_is_refused_by_check_and_approval(
         assert "judge.py" in answer.document["error"]["message"]
         assert answer.document["error"]["hint"]
     assert (journey.root / "data" / "held_out.npz").exists()
+
+
+@pytest.mark.parametrize(("copied", "told"), [(1, None), (4, "Some"), (30, "Many")])
+def test_an_agent_is_told_of_rows_of_held_out_in_words_and_a_person_in_counts(
+    journey: Journey, copied: int, told: str | None
+) -> None:
+    """With counts an agent could ask for one row after another whether held-out has it."""
+    assert journey.harness("plan", "approve").exit_code == 0
+    train, held_out = blobs(400, 1), blobs(200, 3)
+    for name in ("x", "y"):
+        train[name][:copied] = held_out[name][:copied]
+    np.savez(journey.root / "data" / "train.npz", **train)
+    counted = [
+        one
+        for one in journey.harness("plan", "check", "--json").document["findings"]
+        if one["code"] == "splits_overlap" and one["data"]["second"] == "held_out"
+    ]
+    assert [one["data"]["rows"] for one in counted] == [copied]
+    spoken = [
+        one
+        for one in journey.harness("plan", "check", "--json", CLAUDECODE="1").document["findings"]
+        if one["code"].startswith("splits_") and one["data"]["second"] == "held_out"
+    ]
+    assert all(one["data"]["rows"] in ("some", "many") for one in spoken)
+    overlap = [one["message"] for one in spoken if one["code"] == "splits_overlap"]
+    words = (
+        f"{told} rows of held_out are rows of train. A person's `harness plan check` counts them."
+    )
+    assert overlap == ([] if told is None else [words])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from harness.domain.records import Objective
-from harness.domain.statuses import Direction, Tier
+from harness.domain.statuses import Direction, Split, Tier
+from harness.evaluation.answers import Frame, limits, word_for
 from harness.evaluation.ladder import (
     BETTER_BITS,
     FAILED_BITS,
@@ -114,6 +115,39 @@ def test_the_tiers_that_are_possible_after_a_number() -> None:
     down = objective(MINIMIZE, must=0.5, should=0.1)
     assert possible_tiers(down, 0.6, 0.45) == [None, Tier.MUST]
     assert possible_tiers(down, 0.04, 0.02) == [Tier.SHOULD]
+
+
+def held_out_frame() -> Frame:
+    """Validation was told as 0.90, and a grid of 0.02."""
+    return Frame(
+        objective=objective(MAXIMIZE, must=0.8, should=0.9),
+        split=Split.HELD_OUT,
+        rows=400,
+        step=0.02,
+        grid="g",
+        best=None,
+        centre=45,
+    )
+
+
+def test_below_at_most_the_tier_is_the_scores_own_and_coarseness_is_told() -> None:
+    """The number that is told is 0.88, above the tier; the score is not."""
+    frame = held_out_frame()
+    dear = dict(limits(frame))
+    few = word_for(frame, 0.50, left=dear[1], better=None, code=None)
+    assert few is not None
+    assert (few.told.cell, few.told.bound, few.coarse) == (44, Bound.AT_MOST, True)
+    assert few.tier is None
+    assert few.bits <= dear[1]
+    inside = word_for(frame, 0.85, left=dear[1], better=None, code=None)
+    assert inside is not None
+    assert (inside.told.bound, inside.tier) == (Bound.AT_MOST, Tier.MUST)
+    plenty = word_for(frame, 0.85, left=dear[31], better=None, code=None)
+    assert plenty is not None
+    assert (plenty.told.cell, plenty.told.bound, plenty.coarse) == (42, None, False)
+    none = word_for(frame, 0.85, left=dear[-1], better=None, code=None)
+    assert none is not None
+    assert (none.told.answer, none.coarse) == (Answer.TIER_ONLY, True)
 
 
 QUERIES, STEP = 500, 0.02
