@@ -26,7 +26,7 @@ def test_the_scorer_of_the_guide_is_taken_by_plan_check_and_scores(tmp_path: Pat
     assert checked.exit_code == 0, checked.stdout
     assert (checked.document["problems"], checked.document["findings"]) == ([], [])
     space: dict[str, object] = {}
-    exec(code, space)  # noqa: S102
+    exec(code, space)
     score = space["score"]
     assert callable(score)
     rows = [{"id": str(row), "prediction": answer} for row, answer in enumerate("aaab")]
