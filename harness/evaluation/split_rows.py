@@ -114,12 +114,31 @@ def load_rows(
     ids = columns.get(id_column) if id_column else None
     names = [str(value) for value in (ids.tolist() if ids is not None else range(len(labels)))]
     return SplitRows(
-        inputs={name: require(columns, name, which) for name in chosen},
+        inputs={name: canonical(require(columns, name, which)) for name in chosen},
         labels=labels,
         names=tuple(names),
         form=file.path.suffix.lower(),
         groups=group_codes(columns, group, which),
     )
+
+
+def canonical(values: Column) -> Column:
+    """The same values, each in one form: zero has no sign, what is no number no content, true is
+    one. What else bytes could say of a row reaches no predict."""
+    kind = values.dtype.kind
+    if kind == "b":
+        return values.view(np.uint8) != 0
+    if kind == "c":
+        complex_ = np.empty(values.shape, np.complex128)
+        complex_.real, complex_.imag = canonical(values.real), canonical(values.imag)
+        return complex_
+    if kind != "f":
+        return values
+    if values.dtype.itemsize > np.dtype(np.float64).itemsize:
+        values = values.astype(np.float64)  # has bytes that no number needs
+    plain = values.copy()
+    plain[values == 0], plain[np.isnan(values)] = 0, np.nan
+    return plain
 
 
 def group_codes(

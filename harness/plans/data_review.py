@@ -17,7 +17,7 @@ from harness.plans.contamination import (
     shared_rows,
     text_columns,
 )
-from harness.plans.leaks import id_tells, mantissa_leaks, telling_columns, telling_parts
+from harness.plans.leaks import Leak, id_tells, mantissa_leaks, telling_columns, telling_parts
 
 ORDER = ("train", "validation", "held_out")
 SOME, MANY = 0.01, 0.05
@@ -183,17 +183,25 @@ def _pairs(rows: Sequence[int], first: Sequence[int], names: tuple[str, str], na
 def hidden_labels(
     tables: Mapping[str, Columns], inputs: Sequence[str], label: str
 ) -> list[RefusedError]:
-    """What forbids an approval: the label in the last bits of a measured input."""
+    """What forbids an approval: the label beside the values of inputs, in last bits, late digits or
+    ways of writing; in all rows that training may read, or in one table alone."""
     _, joined = _joined(tables, inputs, label)
-    return [
-        RefusedError(
-            f"{leak.words} removes {leak.skill:.1%} of the trivial predictor's error for the label"
-            f" {label!r}, though the numbers themselves say little: the label was written there.",
-            hint="Take the column from the source again, or round it.",
-            code="label_in_last_bits",
-        )
-        for leak in (mantissa_leaks(joined, inputs, label) if joined is not None else [])
-    ]
+    known = {label, *inputs}
+    for table in (joined, *tables.values()):
+        leaks = mantissa_leaks(table, inputs, label) if table and known <= set(table) else []
+        if leaks:
+            return [_written(leak, label) for leak in leaks]
+    return []
+
+
+def _written(leak: Leak, label: str) -> RefusedError:
+    return RefusedError(
+        f"{leak.words} removes {leak.skill:.1%} of the trivial predictor's error for the label"
+        f" {label!r}, though the values themselves say little: the label was written there.",
+        hint="Take the columns from the source again; or round their numbers to what was measured,"
+        " and write all cells in one form, without spaces at their ends.",
+        code="label_in_last_bits",
+    )
 
 
 def _joined(

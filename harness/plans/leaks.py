@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.plans.bit_planes import decimals
 from harness.plans.contamination import Column, Columns
+from harness.plans.woven import REFUSED, Woven, woven
 
 ALARM = 0.97
 """Skill from which one column alone is reported. Iris's petal width, honestly, has about 0.93."""
@@ -137,6 +139,8 @@ MOST_PAIRED = 16
 """Columns that are looked at two by two."""
 MOST_TRIED = 2_000
 """Rows for these looks, of which there are many."""
+MOST_WOVEN = 256
+"""Columns whose bits are looked at together."""
 _MASKS = (1, 3, 15, 255)
 _MOST_DECIMALS = 15
 _CELLS = 4
@@ -170,25 +174,57 @@ def telling_parts(columns: Columns, inputs: Sequence[str], label: str) -> list[L
         found = _best(_pairs(one, other), target, classes)
         if found is not None:
             leaks.append(found)
+    if not leaks:
+        leaks += [
+            _leak(one)
+            for one in _woven(columns, inputs, label)
+            if (one.skill < REFUSED if one.fine else one.skill >= ALARM)
+        ]
     return sorted(leaks, key=lambda leak: -leak.skill)
 
 
 def mantissa_leaks(columns: Columns, inputs: Sequence[str], label: str) -> list[Leak]:
-    """Columns of measured numbers whose last bits tell the class, which they do not as numbers:
-    nothing that is measured does that."""
+    """Columns of measured numbers whose last bits tell the class, which they do not as numbers;
+    and bits, digits or ways of writing, of any columns together, that do: nothing that is measured
+    does that."""
     answers = columns[label]
     if len(answers) < LEAST_ROWS or answers.ndim != 1:
         return []
     order = np.random.default_rng(0).permutation(len(answers))[:MOST_TRIED]
     target, classes = _target(answers[order])
-    if not classes:
-        return []
     found = [
         _best(_bits(name, values), target, classes)
         for name, values in _singles(columns, inputs, order)
-        if values.dtype.kind == "f" and _skill(values, target, classes) < ALARM
+        if classes
+        and values.dtype.kind == "f"
+        and decimals(values) is None
+        and _skill(values, target, classes) < ALARM
     ]
-    return [leak for leak in found if leak is not None]
+    leaks = [leak for leak in found if leak is not None]
+    return (
+        leaks
+        or [
+            _leak(one)
+            for one in _woven(columns, inputs, label)
+            if one.fine and one.skill >= REFUSED
+        ][:1]
+    )
+
+
+def _woven(columns: Columns, inputs: Sequence[str], label: str) -> list[Woven]:
+    """Of the columns that do not tell the label as they are."""
+    order = np.random.default_rng(0).permutation(len(columns[label]))[:MOST_ROWS]
+    target, classes = _target(columns[label][order])
+    quiet = [
+        (name, values)
+        for name, values in _singles(columns, inputs, order)[:MOST_WOVEN]
+        if _skill(values[:MOST_TRIED], target[:MOST_TRIED], classes) < ALARM
+    ]
+    return woven(quiet, target, classes)
+
+
+def _leak(one: Woven) -> Leak:
+    return Leak(column=one.words, skill=one.skill)
 
 
 def _best(tried: Iterator[tuple[str, Column]], target: Numbers, classes: int) -> Leak | None:
