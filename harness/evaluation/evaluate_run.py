@@ -37,7 +37,7 @@ from harness.evaluation.truth import Truth, read_truth
 from harness.evaluation.weights_probe import MOST_ROWS, OtherCheckpoint, WeightsProbe
 from harness.files import canonical_json, make_folder, sha256_bytes
 
-_NOTES = frozenset({"weights_not_probed"})
+_NOTES = frozenset({"weights_not_probed", "seed_ignored", "seeds_are_one"})
 """Findings beside which a value stands."""
 _LEAST_PROBE_S = 30.0
 
@@ -76,6 +76,11 @@ class EvaluationRequest:
     checkpoint_hash: str
     other: OtherCheckpoint | None = None
     """Another seed's: with it predict answers otherwise."""
+    seed: int = 0
+    others: tuple[OtherCheckpoint, ...] = ()
+    """Those of all other seeds, with other bytes."""
+    deterministic: bool = False
+    """Whether the plan says that training draws nothing at random."""
     root: Path
     """The project; a checkpoint that resolves to outside it is refused."""
     work: Path
@@ -330,6 +335,9 @@ def _probe(call: _Call, first: Columns, seconds: float) -> WeightsProbe:
         first=first,
         names=call.rows.names,
         answer=answer,
+        seed=request.seed,
+        others=request.others,
+        deterministic=request.deterministic,
     )
 
 

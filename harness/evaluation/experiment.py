@@ -34,7 +34,7 @@ from harness.evaluation.weights_probe import OtherCheckpoint
 from harness.files import atomic_write, pretty_json
 from harness.ledger.facts import ApprovedPlan, Checkpoint, Evaluation, EvaluationRecorded
 from harness.ledger.project import Project
-from harness.plans.approved import data_paths, plan_of, secret
+from harness.plans.approved import data_paths, deterministic, plan_of, secret
 from harness.plans.judge import require_judge
 from harness.plans.parse import Plan, plan_from
 from harness.settings import granted, require_interpreter
@@ -112,7 +112,7 @@ def evaluate_experiment(
         )
         finals = _scorable(project, experiment)
         for run, checkpoint in due:
-            request = _request(job, run, checkpoint, _other(project, finals, checkpoint))
+            request = _request(job, run, checkpoint, _others(project, finals, checkpoint))
             _record(job, run, evaluate_run(request, sandbox, project.clock))
     release(project, experiment, approved, split)
     write_scores(project, experiment)
@@ -189,22 +189,19 @@ def _due(
     ]
 
 
-def _other(
+def _others(
     project: Project, finals: Sequence[tuple[Run, Checkpoint]], checkpoint: Checkpoint
-) -> OtherCheckpoint | None:
-    """Another seed's weights, where they are not the same."""
-    return next(
-        (
-            OtherCheckpoint(seed=run.seed, path=project.layout.root / other.path, sha256=other.id)
-            for run, other in finals
-            if other.id != checkpoint.id
-        ),
-        None,
+) -> tuple[OtherCheckpoint, ...]:
+    """Other seeds' weights, where they are not the same."""
+    return tuple(
+        OtherCheckpoint(seed=run.seed, path=project.layout.root / other.path, sha256=other.id)
+        for run, other in finals
+        if other.id != checkpoint.id
     )
 
 
 def _request(
-    job: _EvaluationJob, run: Run, checkpoint: Checkpoint, other: OtherCheckpoint | None
+    job: _EvaluationJob, run: Run, checkpoint: Checkpoint, others: tuple[OtherCheckpoint, ...]
 ) -> EvaluationRequest:
     project, layout = job.project, job.project.layout
     columns = job.approved.splits[job.split.value]
@@ -228,7 +225,10 @@ def _request(
         objects=layout.objects,
         checkpoint=layout.root / checkpoint.path,
         checkpoint_hash=checkpoint.id,
-        other=other,
+        other=next(iter(others), None),
+        seed=run.seed,
+        others=others,
+        deterministic=deterministic(job.approved),
         root=layout.root,
         work=layout.state / "work",
         shuffle_seed=job.shuffle_seed,

@@ -242,6 +242,31 @@ def weights_not_probed(tried: Sequence[str], opaque: Sequence[str]) -> Finding:
     )
 
 
+def seeds_alike(seeds: Sequence[int], deterministic: bool) -> Finding:
+    """Other bytes, and the same model. A note beside the value: the gate judges it."""
+    alike = (
+        f"Seeds {', '.join(map(str, seeds))} gave the same model but for noise: their weights, or"
+        " all numbers that they answer with, differ by about a millionth or less"
+    )
+    data = {"alike": list(seeds)}
+    if deterministic:
+        return Finding(
+            "seeds_are_one",
+            f"{alike}. The plan says that training draws nothing at random: they count as one.",
+            "Nothing to do.",
+            data,
+        )
+    return Finding(
+        "seed_ignored",
+        f"{alike}. They are one result, and their spread over seeds means nothing.",
+        "Seed every random generator of the training with HARNESS_SEED, then train again. Where"
+        " training comes to the same model from any seed (a convex loss that has converged, nearest"
+        " neighbours, a closed form), nothing is wrong with it: a person sets"
+        " training.deterministic: true in the plan and approves it again.",
+        data,
+    )
+
+
 def table_changed(which: str, path: object, expected: str, actual: str) -> Finding:
     return Finding(
         "split_changed",

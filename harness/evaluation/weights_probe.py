@@ -15,6 +15,7 @@ from harness.artifacts.content import hash_path
 from harness.domain.findings import Finding
 from harness.evaluation import problems
 from harness.evaluation.check_predictions import differing
+from harness.evaluation.near_weights import near
 from harness.evaluation.perturbed import Change, perturbed
 from harness.evaluation.predict import copy_checkpoint
 from harness.evaluation.problems import Unscorable
@@ -54,14 +55,36 @@ class WeightsProbe:
     names: Sequence[str]
     """Of all rows."""
     answer: Answer
+    seed: int = 0
+    others: tuple[OtherCheckpoint, ...] = ()
+    """Those of all other seeds."""
+    deterministic: bool = False
+    """Whether the plan says that training draws nothing at random."""
 
     def findings(self) -> tuple[Finding, ...]:
         """Empty when some other weights give other answers; `weights_unused` when none do; the note
-        `weights_not_probed` when too little could be changed to say so."""
+        `weights_not_probed` when too little could be changed to say so. And what `seeds_alike`
+        says of seeds that gave the same model but for noise."""
+        alike = {one.seed for one in self.others if self._near(one)}
+        return (*self._of_weights(alike), *self._of_seeds(alike))
+
+    def _near(self, other: OtherCheckpoint) -> bool:
+        inside = other.path.resolve().is_relative_to(self.root.resolve())
+        return inside and bool(near(self.checkpoint, other.path))
+
+    def _of_seeds(self, alike: set[int]) -> tuple[Finding, ...]:
+        seeds = sorted({self.seed, *alike})
+        return (problems.seeds_alike(seeds, self.deterministic),) if alike else ()
+
+    def _of_weights(self, alike: set[int]) -> tuple[Finding, ...]:
+        """Adds to `alike` a seed whose weights answer with the same numbers."""
         tried: list[str] = []
         if self.other is not None and (used := self._by_seed(self.other, self.part)) is not None:
             if used:
                 return ()
+            # Classes may be the same by luck: of numbers so many are not.
+            if _measured(self.first) and self._by_seed(self.other, self.wide) is False:
+                alike.add(self.other.seed)
             tried.append(f"those of seed {self.other.seed}")
         opaque: set[str] = set()
         changed = False
@@ -104,3 +127,11 @@ class WeightsProbe:
             return True
         before = {name: [values[row] for row in rows] for name, values in self.first.items()}
         return bool(differing(before, after, [self.names[row] for row in rows]))
+
+
+def _measured(answers: Columns) -> bool:
+    return any(
+        isinstance(value, float) and value != round(value, 3)
+        for values in answers.values()
+        for value in values
+    )
