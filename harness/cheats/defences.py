@@ -73,7 +73,11 @@ DEFENCES: dict[str, str] = {
     "query budget": "looks at held-out are counted",
     "held-out": "a score and an improvement carry over to rows that nothing was chosen by",
     "contamination": "rows of a later split are not among the training rows",
-    "input bits": "no data are approved whose inputs hold the label in their last bits",
+    "input bits": (
+        "no data are approved whose inputs hold the label beside their values: in bits, late digits"
+        " or ways of writing, of one column or of several together"
+    ),
+    "canonical inputs": "predict is given values alone: zero has no sign, no number has a content",
     "row search": (
         "no data are approved while rows or labels that are judged by stand where agents can read"
     ),

@@ -1,5 +1,5 @@
-"""Are the weights of two checkpoints the same but for noise? Read as data, as `perturbed` does: npy,
-npz, safetensors, torch zip, text; nothing of them runs.
+"""Are the weights of two checkpoints the same but for noise? Read as data, as `perturbed` does:
+npy, npz, safetensors, torch zip, text; nothing of them runs.
 """
 
 import json

@@ -44,7 +44,7 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         INCONCLUSIVE,
     ),
     "seed_ignored": FindingKind(
-        "Two seeds gave the same weights.",
+        "Two seeds gave the same weights, or the same but for noise.",
         "Let the training code take its seed from the run logger (`log.seed`), for every source of"
         " randomness; where it has none, a person sets training.deterministic in the plan.",
         FAIL,
@@ -52,6 +52,12 @@ RUN_FINDINGS: dict[str, FindingKind] = {
     "seeds_are_one": FindingKind(
         "Training draws nothing at random, as the plan says: its seeds count as one.",
         "Nothing to do.",
+        PASS,
+    ),
+    "seeds_agree": FindingKind(
+        "Seeds have other weights and answer all rows alike.",
+        "Nothing to do where the task is easy or training has converged; else look whether training"
+        " uses HARNESS_SEED.",
         PASS,
     ),
     # what a supervisor found

@@ -2,6 +2,7 @@
 
 from harness.cheats.attack import Attack
 from harness.cheats.catalogue.accounts import ACCOUNTS
+from harness.cheats.catalogue.between_lines import BETWEEN_LINES
 from harness.cheats.catalogue.control_files import CONTROL_FILES
 from harness.cheats.catalogue.controls import CONTROLS as CONTROLS
 from harness.cheats.catalogue.data import DATA
@@ -27,6 +28,7 @@ ATTACKS: tuple[Attack, ...] = (
     *EXPERIMENTS,
     *DATA,
     *DATA_ELSEWHERE,
+    *BETWEEN_LINES,
     *PREDICTORS,
     *PREDICTION_FILES,
     *SECRET_LABELS,
