@@ -88,15 +88,19 @@ def _arrays(path: Path) -> dict[str, Array]:
             members = [one for one in archive.infolist() if _STORAGE.match(one.filename)]
             if sum(member.file_size for member in members) > _MOST_BYTES:
                 return {}
-            # Single precision, as nearly all weights are: doubles differ in their low halves.
+            # Without the folder, which has the file's name. Single precision, as nearly all
+            # weights are: doubles differ in their low halves.
             storages = {
-                one.filename: np.frombuffer(archive.read(one)[: one.file_size // 4 * 4], "<f4")
-                for one in members
+                one.filename.partition("/")[2]: _singles(archive.read(one)) for one in members
             }
         if storages:
             return storages
         stream.seek(0)
         return _numbers(read_npz(stream, most_bytes=_MOST_BYTES))
+
+
+def _singles(data: bytes) -> Array:
+    return np.frombuffer(data[: len(data) // 4 * 4], "<f4")
 
 
 def _numbers(arrays: Mapping[str, Array]) -> dict[str, Array]:

@@ -128,10 +128,6 @@ def canonical(values: Column) -> Column:
     kind = values.dtype.kind
     if kind == "b":
         return values.view(np.uint8) != 0
-    if kind == "c":
-        complex_ = np.empty(values.shape, np.complex128)
-        complex_.real, complex_.imag = canonical(values.real), canonical(values.imag)
-        return complex_
     if kind != "f":
         return values
     if values.dtype.itemsize > np.dtype(np.float64).itemsize:

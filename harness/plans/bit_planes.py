@@ -135,19 +135,19 @@ def _of_texts(column: str, cells: Sequence[str]) -> Iterator[Plane]:
 
 def _forms(cells: Sequence[str]) -> Iterator[tuple[str, bool, list[int]]]:
     """(name, whether it is a way of typing alone, a count for each cell)."""
-    yield "spaces at the end", True, [len(cell) - len(cell.rstrip()) for cell in cells]
-    yield "spaces at the start", True, [len(cell) - len(cell.lstrip()) for cell in cells]
+    yield "space at the end", True, [len(cell) - len(cell.rstrip()) for cell in cells]
+    yield "space at the start", True, [len(cell) - len(cell.lstrip()) for cell in cells]
     inner = [sum(c.isspace() and c != " " for c in cell.strip()) for cell in cells]
-    yield "other spaces", False, inner
-    yield "doubled spaces", False, [cell.strip().count("  ") for cell in cells]
+    yield "other space", False, inner
+    yield "doubled space", False, [cell.strip().count("  ") for cell in cells]
     hidden = [sum(unicodedata.category(c) == "Cf" for c in cell) for cell in cells]
-    yield "invisible characters", True, hidden
+    yield "invisible character", True, hidden
     composed = [int(unicodedata.normalize("NFC", cell) != cell) for cell in cells]
-    yield "composed characters", True, composed
+    yield "composed character", True, composed
     yield from _number_forms([cell.strip() for cell in cells])
-    yield "capitals", False, [sum(map(str.isupper, cell)) for cell in cells]
-    yield "a first capital", False, [int(cell.lstrip()[:1].isupper()) for cell in cells]
-    yield "the length", False, [len(cell.strip()) for cell in cells]
+    yield "capital", False, [sum(map(str.isupper, cell)) for cell in cells]
+    yield "first capital", False, [int(cell.lstrip()[:1].isupper()) for cell in cells]
+    yield "length", False, [len(cell.strip()) for cell in cells]
 
 
 def _number_forms(cells: Sequence[str]) -> Iterator[tuple[str, bool, list[int]]]:
@@ -167,14 +167,14 @@ def _number_forms(cells: Sequence[str]) -> Iterator[tuple[str, bool, list[int]]]
     if len(set(after)) > 1:
         # Where all have the same number of decimals, a zero at the end is a value's.
         zeros = typed(_zeros)
-        yield "zeros at the end", True, zeros
+        yield "zero at the end", True, zeros
         if any(zeros):
             yield "number of decimals", True, after
-    yield "a point at the end", True, typed(lambda cell: cell.endswith("."))
-    yield "an exponent", True, typed(lambda cell: "e" in cell.lower())
-    yield "a large E", True, typed(lambda cell: "E" in cell)
-    yield "a plus", True, typed(lambda cell: cell.startswith("+"))
-    yield "a zero at the start", False, typed(lambda cell: cell.lstrip("+-").startswith("0"))
+    yield "point at the end", True, typed(lambda cell: cell.endswith("."))
+    yield "exponent", True, typed(lambda cell: "e" in cell.lower())
+    yield "large E", True, typed(lambda cell: "E" in cell)
+    yield "plus", True, typed(lambda cell: cell.startswith("+"))
+    yield "zero at the start", False, typed(lambda cell: cell.lstrip("+-").startswith("0"))
 
 
 def _zeros(cell: str) -> int:

@@ -4,6 +4,7 @@ import pytest
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.split_rows import (
     TableFile,
+    canonical,
     columns_hash,
     fresh_ids,
     hand_out,
@@ -110,3 +111,27 @@ def test_the_hash_of_columns_knows_name_type_shape_and_content_but_not_byte_orde
     assert columns_hash({"x": np.arange(6).reshape(2, 3).T}) == columns_hash(
         {"x": np.arange(6).reshape(2, 3).T.copy()}
     )
+
+
+@pytest.mark.parametrize("kind", ["<f2", "<f4", "<f8", ">f4", ">f8", "g"])
+def test_predict_is_given_values_alone(tmp_path, kind):
+    """Neither the sign of zero nor what is in a number that is none tells one row from another."""
+    values = np.array([-0.0, 0.0, 1.5, -np.nan, np.nan])
+    values.view(np.uint64)[3] |= np.uint64(77)
+    told = canonical(values.astype(kind))
+    assert told[0].tobytes() == told[1].tobytes()
+    assert told[3].tobytes() == told[4].tobytes()
+    assert told[2] == 1.5
+    path = tmp_path / "rows.npz"
+    write_table(path, {"x": values.astype(kind), "y": np.arange(5)})
+    file = TableFile(path=path, sha256=sha256_file(path))
+    rows = load_rows(file, which="validation", inputs=["x"], label="y", id_column=None)
+    assert rows.inputs["x"].tobytes() == told.tobytes()
+
+
+def test_true_has_one_form_and_other_columns_stay_as_they_are():
+    truths = np.array([0, 1, 3, 255], np.uint8).view(bool)
+    assert canonical(truths).view(np.uint8).tolist() == [0, 1, 1, 1]
+    for values in (np.array(["1.50 ", " x"]), np.array([-3, 2**60]), np.zeros((2, 0))):
+        assert canonical(values).tobytes() == values.tobytes()
+        assert canonical(values).dtype == values.dtype
