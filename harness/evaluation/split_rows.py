@@ -127,7 +127,7 @@ def canonical(values: Column) -> Column:
     one. What else bytes could say of a row reaches no predict."""
     kind = values.dtype.kind
     if kind == "b":
-        return values.view(np.uint8) != 0
+        return np.not_equal(values.view(np.uint8), 0, dtype=bool)
     if kind != "f":
         return values
     if values.dtype.itemsize > np.dtype(np.float64).itemsize:
