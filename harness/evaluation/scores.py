@@ -95,51 +95,19 @@ def row_noise(*scores: Score) -> float:
     return math.hypot(*widths) if len(widths) == len(scores) else 0.0
 
 
-_MANY = 100
-"""Rows: fewer are answered alike by luck."""
-
-
 def seed_findings(
     evaluations: Sequence[Evaluation], *, deterministic: bool = False
 ) -> list[Finding]:
     """For each checkpoint that two different seeds share `seed_ignored`, or the note
-    `seeds_are_one` where the plan says that training draws nothing at random; and for weights that
-    differ, and answer all rows alike, the note `seeds_agree`."""
+    `seeds_are_one` where the plan says that training draws nothing at random."""
     seeds: defaultdict[str, set[int]] = defaultdict(set)
-    answers: defaultdict[str, list[Evaluation]] = defaultdict(list)
     for evaluation in evaluations:
         seeds[evaluation.checkpoint].add(evaluation.seed)
-        if evaluation.predictions is not None and evaluation.n >= _MANY:
-            answers[evaluation.predictions].append(evaluation)
-    found = [
+    return [
         _alike(checkpoint, sorted(shared), deterministic)
         for checkpoint, shared in sorted(seeds.items())
         if len(shared) > 1
     ]
-    known = any(
-        one.code in ("seed_ignored", "seeds_are_one")
-        for evaluation in evaluations
-        for one in evaluation.findings
-    )
-    if found or known or deterministic:
-        return found
-    return [
-        _agreeing(same)
-        for _, same in sorted(answers.items())
-        if len({one.seed for one in same}) > 1
-    ]
-
-
-def _agreeing(same: Sequence[Evaluation]) -> Finding:
-    seeds = sorted({one.seed for one in same})
-    return Finding(
-        "seeds_agree",
-        f"Seeds {', '.join(map(str, seeds))} have other weights and answer all {same[0].n} rows"
-        " alike: their spread over seeds is none, and says nothing of other trainings.",
-        "Nothing to do where the task is easy or training has converged; else look whether training"
-        " uses HARNESS_SEED.",
-        {"seeds": seeds},
-    )
 
 
 def _alike(checkpoint: str, seeds: list[int], deterministic: bool) -> Finding:

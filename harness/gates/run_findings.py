@@ -54,12 +54,6 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "Nothing to do.",
         PASS,
     ),
-    "seeds_agree": FindingKind(
-        "Seeds have other weights and answer all rows alike.",
-        "Nothing to do where the task is easy or training has converged; else look whether training"
-        " uses HARNESS_SEED.",
-        PASS,
-    ),
     # what a supervisor found
     "run_end_missing": FindingKind(
         "A run's rows have no end row.",

@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 
-from harness.domain.findings import Finding
 from harness.domain.grade import Grade, Link
 from harness.domain.statuses import Split
 from harness.evaluation.scores import seed_findings, summarise
@@ -25,7 +24,7 @@ def evaluation(seed, value, **changes):
         inputs="i",
         labels="l",
         scorer="s",
-        predictions=f"p{seed}",
+        predictions="p",
         query=1,
         sandbox="bwrap",
         plan_version=1,
@@ -101,14 +100,3 @@ def test_two_seeds_with_one_checkpoint_are_noticed_but_two_looks_at_one_seed_are
     )
     assert finding.code == "seed_ignored"
     assert "Seeds 1, 7" in finding.message
-
-
-def test_seeds_that_answer_all_rows_alike_are_a_note_where_their_weights_differ():
-    alike = [evaluation(seed, 0.9, predictions="p") for seed in (1, 2, 3)]
-    (finding,) = seed_findings([*alike, evaluation(4, 0.8)])
-    assert (finding.code, finding.data["seeds"]) == ("seeds_agree", [1, 2, 3])
-    few = [evaluation(seed, 0.9, predictions="p", n=40) for seed in (1, 2, 3)]
-    assert seed_findings(few) == []
-    assert seed_findings(alike, deterministic=True) == []
-    told = [replace(one, findings=(Finding("seed_ignored", "m", "h"),)) for one in alike]
-    assert seed_findings(told) == []
