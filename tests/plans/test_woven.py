@@ -55,8 +55,10 @@ WRITTEN = {
     "a bit and a sign": put(X, 5, Y ^ (X[:, 1] > 0), 0),
     "the parity of the last digits": in_digits(3),
     "a bit that is wrong in each tenth row": put(X, 12, wrong(0.1), 0),
-    "two columns, wrong in some rows": put(put(X, 4, shared(2)[0], 0), 4, shared(2)[0] ^ wrong(0.02), 1),
-}  # fmt: skip
+    "two columns, wrong in some rows": put(
+        put(X, 4, shared(2)[0], 0), 4, shared(2)[0] ^ wrong(0.02), 1
+    ),
+}
 
 
 @pytest.mark.parametrize("name", WRITTEN)
