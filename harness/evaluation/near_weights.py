@@ -24,7 +24,10 @@ _STORAGE = re.compile(r"[^/]+/data/\d+\Z")
 _TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 
 
-def near(one: Path, other: Path) -> bool | None:
+def near(
+    one: Path,
+    other: Path,
+) -> bool | None:
     """None when there is nothing in them that can be compared: files of another form."""
     if one.is_symlink() or other.is_symlink() or one.is_dir() != other.is_dir():
         return None
@@ -42,7 +45,10 @@ def near(one: Path, other: Path) -> bool | None:
     return None
 
 
-def _read(read: object, path: Path) -> Mapping[str, Array] | None:
+def _read(
+    read: object,
+    path: Path,
+) -> Mapping[str, Array] | None:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > _MOST_BYTES:
         return None
     try:
@@ -52,7 +58,10 @@ def _read(read: object, path: Path) -> Mapping[str, Array] | None:
         return None
 
 
-def _alike(one: Mapping[str, Array], other: Mapping[str, Array]) -> bool:
+def _alike(
+    one: Mapping[str, Array],
+    other: Mapping[str, Array],
+) -> bool:
     if {name: values.shape for name, values in one.items()} != {
         name: values.shape for name, values in other.items()
     }:
@@ -62,7 +71,10 @@ def _alike(one: Mapping[str, Array], other: Mapping[str, Array]) -> bool:
     return all(_close(one[name], other[name]) for name in wide)
 
 
-def _close(one: Array, other: Array) -> bool:
+def _close(
+    one: Array,
+    other: Array,
+) -> bool:
     if one.dtype != other.dtype:
         return False
     if one.dtype.kind != "f":
@@ -103,7 +115,9 @@ def _singles(data: bytes) -> Array:
     return np.frombuffer(data[: len(data) // 4 * 4], "<f4")
 
 
-def _numbers(arrays: Mapping[str, Array]) -> dict[str, Array]:
+def _numbers(
+    arrays: Mapping[str, Array],
+) -> dict[str, Array]:
     return {
         name: values
         for name, values in arrays.items()
@@ -111,7 +125,10 @@ def _numbers(arrays: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
-def _safetensors(data: bytes, length: int) -> dict[str, Array]:
+def _safetensors(
+    data: bytes,
+    length: int,
+) -> dict[str, Array]:
     if not 2 <= length <= len(data) - 8:
         return {}
     found: dict[str, Array] = {}

@@ -37,7 +37,10 @@ class Plane:
     bits: Bits
 
 
-def planes(column: str, values: NDArray[Any]) -> list[Plane]:
+def planes(
+    column: str,
+    values: NDArray[Any],
+) -> list[Plane]:
     """Those of `values`, one a row, that are not the same in all rows."""
     kind = values.dtype.kind
     if kind == "f":
@@ -67,7 +70,10 @@ def decimals(values: NDArray[Any]) -> int | None:
     return places if np.array_equal(rounded, finite) else None
 
 
-def _of_floats(column: str, values: NDArray[Any]) -> Iterator[Plane]:
+def _of_floats(
+    column: str,
+    values: NDArray[Any],
+) -> Iterator[Plane]:
     single = values.astype(np.float32)
     double = values.astype(np.float64)
     exact = np.array_equal(single.astype(np.float64), double, equal_nan=True)
@@ -91,7 +97,10 @@ def _of_floats(column: str, values: NDArray[Any]) -> Iterator[Plane]:
         yield from _digits(column, whole.astype(np.int64), many)
 
 
-def _of_whole(column: str, values: NDArray[Any]) -> Iterator[Plane]:
+def _of_whole(
+    column: str,
+    values: NDArray[Any],
+) -> Iterator[Plane]:
     whole = np.abs(values.astype(np.int64))
     for place in range(int(whole.max(initial=0)).bit_length()):
         yield Plane(
@@ -104,7 +113,11 @@ def _of_whole(column: str, values: NDArray[Any]) -> Iterator[Plane]:
     yield from _digits(column, whole, many=False)
 
 
-def _digits(column: str, whole: NDArray[np.int64], many: bool) -> Iterator[Plane]:
+def _digits(
+    column: str,
+    whole: NDArray[np.int64],
+    many: bool,
+) -> Iterator[Plane]:
     spread = float(whole.std())
     for place in range(len(str(int(whole.max(initial=0))))):
         digit = whole // 10**place % 10
@@ -120,7 +133,10 @@ def _digits(column: str, whole: NDArray[np.int64], many: bool) -> Iterator[Plane
             )
 
 
-def _of_texts(column: str, cells: Sequence[str]) -> Iterator[Plane]:
+def _of_texts(
+    column: str,
+    cells: Sequence[str],
+) -> Iterator[Plane]:
     for number, (level, fine, told) in enumerate(_forms(cells)):
         bits = np.array(told, dtype=np.int64)
         for place in range(2 if fine else 1):
@@ -158,7 +174,12 @@ def _number_forms(cells: Sequence[str]) -> Iterator[tuple[str, bool, list[int]]]
     def typed(of: Any) -> list[int]:
         # A cell without a number is typed like most: that it is missing may be honest knowledge.
         told = [
-            int(of(cell)) if number else None for cell, number in zip(cells, numbers, strict=True)
+            int(of(cell)) if number else None
+            for cell, number in zip(
+                cells,
+                numbers,
+                strict=True,
+            )
         ]
         usual = Counter(value for value in told if value is not None).most_common(1)[0][0]
         return [usual if value is None else value for value in told]

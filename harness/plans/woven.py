@@ -59,7 +59,10 @@ class Woven:
         return f"the {both}{level} of {shown}{more}"
 
 
-def label_bits(target: NDArray[np.float64], classes: int) -> Bits:
+def label_bits(
+    target: NDArray[np.float64],
+    classes: int,
+) -> Bits:
     """Bits of class codes and whether it is each of few classes, (n, k); of a measured label the
     two upper bits of its rank."""
     if not classes:
@@ -75,7 +78,9 @@ def label_bits(target: NDArray[np.float64], classes: int) -> Bits:
 
 
 def woven(
-    columns: Sequence[tuple[str, NDArray[Any]]], target: NDArray[np.float64], classes: int
+    columns: Sequence[tuple[str, NDArray[Any]]],
+    target: NDArray[np.float64],
+    classes: int,
 ) -> list[Woven]:
     """The best of fine planes and the best of all planes, where they say a bit of the label beyond
     chance; the rows are in an order that says nothing."""
@@ -84,7 +89,13 @@ def woven(
         return []
     answers = label_bits(target[:n], classes)
     of_column = {name: planes(name, values[:n]) for name, values in columns}
-    tried = min(max(n // 4, _LEAST_TRIED), _MOST_TRIED)
+    tried = min(
+        max(
+            n // 4,
+            _LEAST_TRIED,
+        ),
+        _MOST_TRIED,
+    )
     found: list[Woven] = []
     for fine in (True, False):
         chosen = {
@@ -95,7 +106,16 @@ def woven(
         every = _lowest([plane for of in chosen.values() for plane in of], _MOST_PLANES)
         ways = [(group, _solved) for group in groups] + [(every, _paired)] * bool(every)
         chances = BEYOND_CHANCE / max(1, len(ways) * answers.shape[1])
-        told = [_told(group, answers, tried, chances, way) for group, way in ways]
+        told = [
+            _told(
+                group,
+                answers,
+                tried,
+                chances,
+                way,
+            )
+            for group, way in ways
+        ]
         known = [one for one in told if one is not None]
         # Of equal ones the one with the fewest parts.
         best = max(known, key=lambda one: (one.skill, -one.parts), default=None)
@@ -104,11 +124,17 @@ def woven(
     return found
 
 
-def _lowest(group: list[Plane], most: int) -> list[Plane]:
+def _lowest(
+    group: list[Plane],
+    most: int,
+) -> list[Plane]:
     return sorted(group, key=lambda plane: plane.low)[:most]
 
 
-def _groups(of_column: Mapping[str, list[Plane]], most: int) -> Iterator[list[Plane]]:
+def _groups(
+    of_column: Mapping[str, list[Plane]],
+    most: int,
+) -> Iterator[list[Plane]]:
     """Each column by itself, the same place of all columns, and all together; the lowest first
     where they are too many to solve for."""
     levels: dict[str, list[Plane]] = defaultdict(list)
@@ -119,14 +145,26 @@ def _groups(of_column: Mapping[str, list[Plane]], most: int) -> Iterator[list[Pl
     alone = of_column.values() if len(of_column) <= _ALONE else ()
     for group in (*alone, *levels.values(), every):
         if group:
-            yield _lowest(group, most)
+            yield _lowest(
+                group,
+                most,
+            )
 
 
-def _told(group: list[Plane], answers: Bits, tried: int, chances: float, way: Way) -> Woven | None:
+def _told(
+    group: list[Plane],
+    answers: Bits,
+    tried: int,
+    chances: float,
+    way: Way,
+) -> Woven | None:
     one = np.ones(len(answers), dtype=np.uint8)
     told = np.stack([one, *(plane.bits for plane in group)], axis=1)
     weights = way(told[tried:], answers[tried:])
-    guesses = _product(told[:tried], weights)
+    guesses = _product(
+        told[:tried],
+        weights,
+    )
     sizes = np.array([True, *(not plane.fine for plane in group)])
     coarse = _product(told[:tried], weights * sizes[:, None].astype(np.uint8))
     best: Woven | None = None
@@ -138,7 +176,15 @@ def _told(group: list[Plane], answers: Bits, tried: int, chances: float, way: Wa
         skill = 1 - int((truth != guess).sum()) / errors
         without = 1 - int((truth != coarse[:, number]).sum()) / errors
         if best is None or skill > best.skill:
-            parts = [plane for plane, used in zip(group, weights[1:, number], strict=True) if used]
+            parts = [
+                plane
+                for plane, used in zip(
+                    group,
+                    weights[1:, number],
+                    strict=True,
+                )
+                if used
+            ]
             best = Woven(
                 columns=tuple(dict.fromkeys(plane.column for plane in parts)),
                 levels=tuple(dict.fromkeys(plane.level for plane in parts)),
@@ -149,7 +195,10 @@ def _told(group: list[Plane], answers: Bits, tried: int, chances: float, way: Wa
     return best
 
 
-def _solved(told: Bits, answers: Bits) -> Bits:
+def _solved(
+    told: Bits,
+    answers: Bits,
+) -> Bits:
     """For each column of `answers` the weights that agree with most rows, (planes, k)."""
     n, width = told.shape
     draw = np.random.default_rng(0)
@@ -158,7 +207,13 @@ def _solved(told: Bits, answers: Bits) -> Bits:
     for _ in range(_DRAWS if width <= _SMALL else _FEW_DRAWS):
         rows = draw.permutation(n)[: width + _SPARE]
         weights = _solution(told[rows], answers[rows])
-        wrong = (_product(told, weights) != answers).sum(axis=0)
+        wrong = (
+            _product(
+                told,
+                weights,
+            )
+            != answers
+        ).sum(axis=0)
         better = wrong < least
         best[:, better], least = weights[:, better], np.minimum(wrong, least)
         if not least.any():
@@ -166,7 +221,10 @@ def _solved(told: Bits, answers: Bits) -> Bits:
     return best
 
 
-def _paired(told: Bits, answers: Bits) -> Bits:
+def _paired(
+    told: Bits,
+    answers: Bits,
+) -> Bits:
     """The one plane, or the exclusive or of two, that goes best with each column of `answers`,
     however many rows are wrong."""
     signs = 1 - 2 * told.astype(np.float32)
@@ -182,7 +240,10 @@ def _paired(told: Bits, answers: Bits) -> Bits:
     return weights
 
 
-def _solution(told: Bits, answers: Bits) -> Bits:
+def _solution(
+    told: Bits,
+    answers: Bits,
+) -> Bits:
     """Of the first rows that do not follow from each other; planes that are not needed have weight
     0."""
     width, k = told.shape[1], answers.shape[1]
@@ -207,13 +268,19 @@ def _solution(told: Bits, answers: Bits) -> Bits:
     return weights
 
 
-def _product(told: Bits, weights: Bits) -> Bits:
+def _product(
+    told: Bits,
+    weights: Bits,
+) -> Bits:
     # Sums of at most some thousand ones are exact in single precision.
     sums = told.astype(np.float32) @ weights.astype(np.float32)
     return (sums.astype(np.int64) & 1).astype(np.uint8)
 
 
-def chance(truth: Bits, guess: Bits) -> float:
+def chance(
+    truth: Bits,
+    guess: Bits,
+) -> float:
     """How likely so many ones, or more, fall together when the guess says nothing: Fisher's exact
     test, one-sided."""
     n, ones, said = len(truth), int(truth.sum()), int(guess.sum())
@@ -223,10 +290,24 @@ def chance(truth: Bits, guess: Bits) -> float:
         1.0,
         sum(
             math.exp(_log_choose(ones, k) + _log_choose(n - ones, said - k) - whole)
-            for k in range(max(both, said + ones - n, 0), min(ones, said) + 1)
+            for k in range(
+                max(
+                    both,
+                    said + ones - n,
+                    0,
+                ),
+                min(
+                    ones,
+                    said,
+                )
+                + 1,
+            )
         ),
     )
 
 
-def _log_choose(n: int, k: int) -> float:
+def _log_choose(
+    n: int,
+    k: int,
+) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

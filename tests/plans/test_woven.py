@@ -14,7 +14,12 @@ Y = DRAW.integers(0, 2, N)
 X = DRAW.normal(size=(N, 4))
 
 
-def put(x, bit, values, column):
+def put(
+    x,
+    bit,
+    values,
+    column,
+):
     """`x` with `values` as a bit of each number of a column."""
     kind = np.uint64 if x.dtype == np.float64 else np.uint32
     words = np.ascontiguousarray(x).view(kind).copy()
@@ -31,7 +36,12 @@ def shared(parts):
 
 def in_columns(x, bits):
     for column, (bit, values) in enumerate(zip(bits, shared(len(bits)), strict=True)):
-        x = put(x, bit, values, column)
+        x = put(
+            x,
+            bit,
+            values,
+            column,
+        )
     return x
 
 
@@ -47,7 +57,12 @@ def wrong(share):
 
 
 WRITTEN = {
-    "a middle bit of a double": put(X, 12, Y, 2),
+    "a middle bit of a double": put(
+        X,
+        12,
+        Y,
+        2,
+    ),
     "a middle bit of a single": put(X.astype(np.float32), 12, Y, 2),
     "two columns": in_columns(X, (0, 0)),
     "other bits of two columns": in_columns(X, (3, 17)),
@@ -69,7 +84,15 @@ def test_a_label_beside_the_values_forbids_an_approval(name: str) -> None:
 
 def test_a_label_that_stands_in_one_table_alone_is_found() -> None:
     train = {"x": DRAW.normal(size=(3 * N, 4)), "y": DRAW.integers(0, 2, 3 * N)}
-    held_out = {"x": put(X, 12, Y, 0), "y": Y}
+    held_out = {
+        "x": put(
+            X,
+            12,
+            Y,
+            0,
+        ),
+        "y": Y,
+    }
     for split in ("validation", "held_out"):
         assert hidden_labels({"train": train, split: held_out}, ["x"], "y")
     assert hidden_labels({"train": train, "held_out": {"x": X, "y": Y}}, ["x"], "y") == []
@@ -101,7 +124,17 @@ def test_a_label_in_the_way_in_which_cells_are_typed_forbids_an_approval(name: s
 
 def test_of_several_classes_and_of_a_measured_label() -> None:
     classes = np.random.default_rng(3).integers(0, 4, N)
-    x = put(put(X, 20, classes & 1, 0), 21, classes >> 1, 1)
+    x = put(
+        put(
+            X,
+            20,
+            classes & 1,
+            0,
+        ),
+        21,
+        classes >> 1,
+        1,
+    )
     assert hidden_labels({"train": {"x": x, "y": classes}}, ["x"], "y")
     price = np.random.default_rng(4).normal(size=N)
     x = put(X, 20, price > np.median(price), 0)
