@@ -345,7 +345,7 @@ def _prepare(place: LabProject, attack: Attack, values: Mapping[str, str], seen:
         place.run_in_terminal([python, "-P", "-m", "harness", "plan", "approve"])
         return True
     try:
-        with opened(place) as project:
+        with opened(place, new_config=True) as project:
             probe = prober(choose(None, required=False))
             approve_plan(project, place.root / "plan.md", by=BY, probe=probe)
             write_derived(project)

@@ -38,8 +38,8 @@ class Trail:
         self.codes.append(error.code)
 
 
-def opened(place: LabProject) -> Project:
-    return open_project(place.root, place.environment())
+def opened(place: LabProject, *, new_config: bool = False) -> Project:
+    return open_project(place.root, place.environment(), new_config=new_config)
 
 
 def audited(place: LabProject, seen: Trail) -> Iterator[str]:

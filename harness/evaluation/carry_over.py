@@ -61,15 +61,17 @@ def too_good(
 ) -> bool:
     """Whether held-out is better by more than MOST_GAP standard errors of the difference and a
     shift of MOST_SHIFT."""
-    if validation.interval is None or held_out.interval is None:
+    if validation.interval is None:
         return False
     upwards = objective.direction is Direction.MAXIMIZE
     # Newcombe's method 10 (1998): of each interval the side that points to the other score. Of few
     # rows, or near the best score that there is, the two sides differ much.
     theirs = _side(validation.mean, validation.interval, up=upwards)
-    ours = _side(held_out.mean, held_out.interval, up=not upwards)
-    # Few rows miss the long tail of losses, and then seem sure. Were they drawn as validation's
-    # are, their mean is as uncertain as validation says for so many.
+    # A script's perfect score has no interval. Few rows miss the long tail of losses, and then seem
+    # sure. Were they drawn as validation's are, their mean is as uncertain as validation says.
+    ours = 0.0
+    if held_out.interval is not None:
+        ours = _side(held_out.mean, held_out.interval, up=not upwards)
     low, high = validation.interval
     few = math.sqrt(rows[Split.VALIDATION] / rows[Split.HELD_OUT])
     noise = math.hypot(theirs, max(ours, few * (high - low) / 2))

@@ -76,9 +76,11 @@ def test_a_held_out_that_is_a_little_easier_is_not_too_good() -> None:
     assert carried(MAXIMIZE, score(0.90, half=0.002), easier) == (TOO_GOOD,)
 
 
-def test_without_an_interval_nothing_is_too_good() -> None:
-    assert carried(MAXIMIZE, scored(0.5, None), score(0.99)) == ()
-    assert carried(MAXIMIZE, score(0.5), scored(0.99, None)) == ()
+def test_what_has_no_interval_is_as_uncertain_as_the_other_says() -> None:
+    """A script's score has none where all rows are right, or validation's where nothing is."""
+    assert carried(MAXIMIZE, scored(0.0, None), score(0.99)) == ()
+    assert carried(MAXIMIZE, score(0.97), scored(1.0, None)) == ()
+    assert carried(MAXIMIZE, score(0.5), scored(1.0, None)) == (TOO_GOOD,)
 
 
 Drawn = tuple[NDArray[Any], NDArray[Any] | None]

@@ -82,19 +82,22 @@ def key(row):
 
 """
 _HASHED = f"""\
+import os
+
 import numpy as np
 
 {_KEY}
 table = np.load("@HELD_OUT@")
 known = sorted((key(row), label) for row, label in zip(table["x"], table["y"].tolist()))
-with open("data/known.csv", "w") as target:
+os.makedirs("tables", exist_ok=True)
+with open("tables/known.csv", "w") as target:
     target.write("".join(f"{{row}},{{label}}\\n" for row, label in known))
 """
 # A model, and under it the hashes that were found, with their labels; the columns are as many.
 _REMEMBERS = instead(
     WEAK,
     SAVE,
-    "    known = np.loadtxt('data/known.csv', delimiter=',')\n"
+    "    known = np.loadtxt('tables/known.csv', delimiter=',')\n"
     "    np.save(path, np.concatenate([model, known]))\n",
 )
 _RECALLS = instead(
