@@ -49,8 +49,10 @@ class Layout:
         self.code_index = self.state / "code-index.json"
         """What the project's files were when they were hashed last."""
         self.workspaces = self.state / "workspaces"
+        """The copies of the code in which runs train, while they do; and of the checkpoints that an
+        experiment takes, under its name."""
         self.ends = self.state / "ends"
-        """The copies of the code in which runs train, while they do."""
+        """A file for each open run whose supervisor has seen the end; see harness.runs.tellings."""
         self.sessions = self.state / "sessions"
         """Home, configuration and temporary folders of agents' sessions."""
         self.decision_log = self._memory / "DECISION_LOG.md"

@@ -61,6 +61,13 @@ class Caller:
             return self.sandbox is not SandboxKind.NONE
         return self.kind is CallerKind.PERSON
 
+    @property
+    def strength(self) -> int:
+        """As of a sandbox; a person has none and needs none."""
+        if self.kind in _OF_A_SESSION:
+            return self.sandbox.strength
+        return (SandboxKind.BWRAP if self.isolated else SandboxKind.NONE).strength
+
 
 PERSON, OPEN, UNKNOWN = (
     Caller(kind) for kind in (CallerKind.PERSON, CallerKind.OPEN, CallerKind.UNKNOWN)
@@ -135,4 +142,4 @@ def grade_of(
 
 def weakest(first: Caller, second: Caller) -> Caller:
     """Of two callers that had a part in one thing, the one that isolates less; else the first."""
-    return second if first.isolated and not second.isolated else first
+    return second if second.strength < first.strength else first

@@ -57,6 +57,14 @@ class SandboxKind(StrEnum):
     LANDLOCK = "landlock"
     NONE = "none"
 
+    @property
+    def strength(self) -> int:
+        """The order of all that asks which of two isolates less."""
+        return _STRENGTH.index(self)
+
+
+_STRENGTH = (SandboxKind.NONE, SandboxKind.LANDLOCK, SandboxKind.BWRAP)
+
 
 class HooksMode(StrEnum):
     """Where an interactive session gets the hooks of a project."""

@@ -9,7 +9,6 @@ import functools
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from harness.artifacts.code_snapshot import write_snapshot
 from harness.artifacts.content import hash_path
@@ -34,6 +33,7 @@ from harness.runs.recover import close_abandoned
 from harness.runs.supervisor import Event, new_token
 from harness.runs.train import TrainReport
 from harness.runs.train_job import TrainJob, prepare
+from harness.runs.workspace import taking
 
 Kept = tuple[Run, Checkpoint]
 
@@ -50,6 +50,8 @@ def take(
 ) -> TrainReport:
     """A completed run for each of the plan's seeds, with the final checkpoints that the `sources`
     have of that seed: one as it is, several in one folder, each under its experiment's id.
+
+    A seed that has just these weights already, with this code, keeps its run.
 
     Raises RefusedError (nothing_to_take, data_differs, alarm_undiagnosed, checkpoint_changed) and
     what `prepare` raises.
@@ -110,28 +112,50 @@ def _nothing(source: str, what: str) -> RefusedError:
 
 def _take_seed(job: TrainJob, seed: int, members: Mapping[str, Kept]) -> Run:
     project, layout = job.project, job.project.layout
-    with TemporaryDirectory(dir=layout.state, prefix="taken-") as name:
+    argv = next(iter(members.values()))[0].argv
+    trained = [origin for run, _ in members.values() for origin in origins(run)]
+    with taking(layout, job.experiment) as folder:
         copies = {
-            source: _copy(project, run, point, Path(name).resolve())
-            for source, (run, point) in members.items()
+            source: _copy(project, run, point, folder) for source, (run, point) in members.items()
         }
-        trained = [origin for run, _ in members.values() for origin in origins(run)]
+        laid = _lay(copies, folder / "checkpoints")
+        content = hash_path(laid)
+        if there := _taken(job, seed, argv, trained, content):
+            return there
         registered = project.ledger.register_run(
             experiment=job.experiment,
             seed=seed,
-            argv=list(next(iter(members.values()))[0].argv),
+            argv=list(argv),
             code=job.snapshot.hash,
             data=job.data,
             environment=job.environment,
-            sandbox=_least([run.sandbox for run, _ in members.values()]),
+            sandbox=_least([job.sandbox.kind, *(run.sandbox for run, _ in members.values())]),
             session=job.session,
             caller=_callers(job, [run for run, _ in members.values()]),
             token=new_token()[1],
         )
         fresh_folder(layout.run(job.experiment, registered.id))
-        place = _lay(copies, layout.run(job.experiment, registered.id, "checkpoints"))
-    _record(project, registered, trained, place, [point for _, point in members.values()])
+        place = layout.run(job.experiment, registered.id, "checkpoints") / laid.name
+        place.parent.mkdir()
+        shutil.move(laid, place)  # the state directory may lie on another disk
+    points = [point for _, point in members.values()]
+    _record(project, registered, trained, (place, content), points)
     return project.ledger.run(job.experiment, registered.id)
+
+
+def _taken(
+    job: TrainJob, seed: int, argv: Sequence[str], trained: Sequence[str], content: str
+) -> Run | None:
+    """The seed's run, when it counts and is what would be made anew: an interrupted call goes on
+    with the seeds that it lacks, and registers no second attempt of the others."""
+    ledger = job.project.ledger
+    finals = {point.run: point.id for point in ledger.checkpoints(job.experiment) if point.final}
+    for run in counted_runs(ledger.runs(job.experiment)):
+        same = (run.seed, run.code, run.argv) == (seed, job.snapshot.hash, tuple(argv))
+        whole = run.status is RunStatus.COMPLETED and run.taken_from == tuple(trained)
+        if same and whole and run.data == job.data and finals.get(run.id) == content:
+            return run
+    return None
 
 
 def origins(run: Run) -> tuple[str, ...]:
@@ -157,23 +181,17 @@ def _lay(copies: Mapping[str, tuple[str, Path]], folder: Path) -> Path:
     folder.mkdir()
     if len(copies) == 1:
         ((name, copy),) = copies.values()
-        return _moved(copy, folder / name)
+        return copy.rename(folder / name)
     members = folder / "members"
     for source, (name, copy) in copies.items():
         (members / source).mkdir(parents=True)
-        _moved(copy, members / source / name)
+        copy.rename(members / source / name)
     return members
-
-
-def _moved(copy: Path, target: Path) -> Path:
-    shutil.move(copy, target)  # the state directory may lie on another disk
-    return target
 
 
 def _least(sandboxes: Sequence[str]) -> str:
     """What isolates least."""
-    none = SandboxKind.NONE.value
-    return none if none in sandboxes else sandboxes[0]
+    return min(map(SandboxKind, sandboxes), key=lambda kind: kind.strength).value
 
 
 def _callers(job: TrainJob, runs: Sequence[Run]) -> str:
@@ -182,13 +200,18 @@ def _callers(job: TrainJob, runs: Sequence[Run]) -> str:
 
 
 def _record(
-    project: Project, run: Run, trained: list[str], place: Path, points: Sequence[Checkpoint]
+    project: Project,
+    run: Run,
+    trained: list[str],
+    made: tuple[Path, str],
+    points: Sequence[Checkpoint],
 ) -> None:
-    layout = project.layout
+    """`made`: the checkpoint's place, and its hash, taken where no agent could change it."""
+    layout, (place, content) = project.layout, made
     checkpoint = CheckpointRecorded(
         experiment=run.experiment,
         run=run.id,
-        checkpoint=hash_path(place),
+        checkpoint=content,
         path=layout.relative(place),
         bytes=size_of(place),
         epoch=points[0].epoch if len(points) == 1 else None,

@@ -17,7 +17,6 @@ from harness.gates.findings import finding
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
 from harness.plans.approved import seeds_for, training_tables
-from harness.plans.judge import require_judge
 from harness.runs.absent import absent_findings
 from harness.runs.collect import close_run
 from harness.runs.endings import (
@@ -91,7 +90,6 @@ def train(
     with supervising(project.layout, experiment), interrupts.taken():
         project.ledger.experiment(experiment)
         recovered = close_abandoned(project, experiment)
-        require_judge(project)
         job = prepare(
             project,
             experiment,

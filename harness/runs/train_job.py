@@ -15,6 +15,7 @@ from harness.evaluation.scores import counted_runs, started
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import data_hashes, data_paths, declared, frozen_changes, plan_of
+from harness.plans.judge import require_judge
 from harness.plans.parse import Plan, plan_from
 from harness.runs.environment import PACKAGE, ask_python, describe
 from harness.runs.workspace import Workspace, make_workspace, readable_below
@@ -86,8 +87,8 @@ def prepare(
     session: str | None,
     inherited: Mapping[str, str],
 ) -> TrainJob:
-    """Raises RefusedError when plan, scorer or data changed, the experiment is closed, or a
-    required sandbox is absent; ConfigError without an interpreter, RunError when it fails."""
+    """Raises RefusedError when the judge, plan, scorer or data changed, the experiment is closed,
+    or a required sandbox is absent; ConfigError without an interpreter, RunError when it fails."""
     record = project.ledger.experiment(experiment)
     require_open_experiment(experiment, record.status)
     if project.ledger.program(experiment) is not None:
@@ -96,6 +97,7 @@ def prepare(
             hint=f"Start it with `harness posttrain run {experiment}`.",
             code="training_program",
         )
+    require_judge(project)
     approved = plan_of(project, record)
     plan = plan_from(approved.content)
     if changes := frozen_changes(project, approved):

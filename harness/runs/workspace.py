@@ -5,9 +5,10 @@ moved: there training starts in the workspace itself, and what it may read of th
 it as a link. Training writes in it as it likes; only the run's folder is kept.
 """
 
+import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,6 +131,20 @@ def remove_workspace(layout: Layout, token_sha256: str) -> None:
                 if not os.path.islink(inner := os.path.join(folder, name)):
                     os.chmod(inner, 0o700)
         shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def taking(layout: Layout, experiment: str) -> Iterator[Path]:
+    """A new folder for copies of checkpoints. An experiment takes one set at a time, so the next
+    one clears what a killed one left."""
+    folder = layout.workspaces / experiment
+    shutil.rmtree(folder, ignore_errors=True)
+    make_folder(folder.parent)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder.resolve()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _folder(layout: Layout, token_sha256: str) -> Path:

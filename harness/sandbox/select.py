@@ -55,8 +55,8 @@ def choose(prefer: SandboxKind | None, *, required: bool) -> Sandbox:
 
 def stronger(kind: SandboxKind) -> SandboxKind | None:
     """The strongest that works here, where it isolates more than `kind`."""
-    best, order = choose(None, required=False).kind, list(SANDBOXES)
-    return best if order.index(best) < order.index(kind) else None
+    best = choose(None, required=False).kind
+    return best if best.strength > kind.strength else None
 
 
 @functools.cache

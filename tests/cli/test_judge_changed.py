@@ -99,6 +99,7 @@ def test_another_judge_judges_nothing_until_a_person_approves_again(
     told = refused(judge, journey, "evaluate", "exp-0001")
     assert told.endswith(": harness/evaluation/scoring.py.")
     assert refused(judge, journey, "train", "exp-0001") == told
+    assert refused(judge, journey, "train", "exp-0001", "--from", "exp-0001") == told
 
     # A person approves the change: the version, seeds, score and verdict stand.
     again = done(judge, journey, "plan", "approve")

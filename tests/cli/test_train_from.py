@@ -58,13 +58,25 @@ def test_checkpoints_are_taken_with_their_origin_and_only_as_they_were_recorded(
         ]
         assert finals[0] == finals[1]
         first = project.layout.root / ledger.checkpoints("exp-0001")[0].path
+        left = project.layout.workspaces / "exp-0002"
+    # Once more: nothing is registered anew, and what a killed call copied goes.
+    left.mkdir(parents=True)
+    (left / "weights.npz").write_bytes(b"of a call that was killed")
+    again = journey.harness("train", "exp-0002", "--from", "exp-0001", "--json")
+    assert json.loads(again.stdout)["runs"] == json.loads(taken.stdout)["runs"]
+    assert not left.exists()
     first.chmod(0o644)
     first.write_bytes(b"other weights")
     refused = journey.harness("train", "exp-0002", "--from", "exp-0001", "--json")
     assert code_of(refused) == "checkpoint_changed"
-    # The members of an ensemble; what was taken once may be taken again, from its own copy.
-    both = journey.harness("train", "exp-0002", "--from", "exp-0002", "--json")
+    # What was taken once may be taken again, from its own copy, for other code.
+    predict = journey.root / "predict.py"
+    predict.write_text(predict.read_text("utf-8") + "# and another\n", "utf-8")
+    open_now = ("--sandbox", "none", "--reason", "Nothing trains.")
+    both = journey.harness("train", "exp-0002", "--from", "exp-0002", "--json", *open_now)
     assert both.exit_code == 0, both.stderr
     with open_project(journey.root, journey.environment()) as project:
-        newest = project.ledger.runs("exp-0002")[-3:]
-        assert [run.taken_from for run in newest] == [run.taken_from for run in own]
+        runs = project.ledger.runs("exp-0002")
+        assert len(runs) == 6
+        assert [run.taken_from for run in runs[3:]] == [run.taken_from for run in own]
+        assert [run.sandbox for run in runs[3:]] == ["none"] * 3

@@ -19,6 +19,8 @@ from harness.domain.statuses import SandboxKind
 
 CONFINED = [SandboxKind.BWRAP, SandboxKind.LANDLOCK]
 OF_A_SESSION = [CallerKind.DRIVER, CallerKind.ISOLATED]
+BY_BWRAP = Caller(CallerKind.DRIVER, SandboxKind.BWRAP)
+IN_LANDLOCK = Caller(CallerKind.ISOLATED, SandboxKind.LANDLOCK)
 TEXTS = {
     "person": PERSON,
     "open": OPEN,
@@ -93,6 +95,12 @@ def test_links_keep_their_order_and_come_once() -> None:
         (OPEN, PERSON, OPEN),
         (UNKNOWN, OPEN, UNKNOWN),
         (PERSON, PERSON, PERSON),
+        # Landlock leaves local sockets open, bwrap and a person do not.
+        (BY_BWRAP, IN_LANDLOCK, IN_LANDLOCK),
+        (IN_LANDLOCK, BY_BWRAP, IN_LANDLOCK),
+        (PERSON, IN_LANDLOCK, IN_LANDLOCK),
+        (IN_LANDLOCK, OPEN, OPEN),
+        (PERSON, BY_BWRAP, PERSON),
     ],
 )
 def test_the_caller_that_isolates_less_stays(first: Caller, second: Caller, which: Caller) -> None:
