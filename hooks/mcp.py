@@ -23,15 +23,38 @@ def failed(kind, error, _trace):
     os._exit(ON_FAILURE)
 
 
+class Filter:
+    """Loads the text filter from its own file: a folder or a compiled module of its name would come
+    before it."""
+
+    path = ""
+
+    @classmethod
+    def find_spec(cls, name, _path=None, _target=None):
+        if name != "harness.domain.plain_text":
+            return None
+        from importlib.machinery import ModuleSpec, SourceFileLoader
+
+        return ModuleSpec(name, SourceFileLoader(name, cls.path), origin=cls.path)
+
+
 def start():
     """Let `harness` be the library and nothing more; keep compiled modules out of the project."""
     here = os.path.dirname(os.path.realpath(__file__))
     vendored = os.path.join(here, "lib")
-    library = type(sys)("harness")
-    library.__path__ = [
-        os.path.join(vendored if os.path.isdir(vendored) else os.path.dirname(here), "harness")
-    ]
-    sys.modules["harness"] = library
+    library = os.path.join(
+        vendored if os.path.isdir(vendored) else os.path.dirname(here), "harness"
+    )
+    # Packages without a file: what stands at the top of these folders is no part of the library.
+    for name, folders in (
+        ("harness", []),
+        ("harness.guard", [os.path.join(library, "guard")]),
+        ("harness.domain", []),
+    ):
+        package = sys.modules[name] = type(sys)(name)
+        package.__path__ = folders
+    Filter.path = os.path.join(library, "domain", "plain_text.py")
+    sys.meta_path.insert(0, Filter)
     state = os.environ.get("XDG_STATE_HOME") or os.path.join("~", ".local", "state")
     cache = os.path.join(os.path.expanduser(state), "harness", "pycache")
     sys.pycache_prefix = cache if os.path.isabs(cache) else None

@@ -262,6 +262,27 @@ class TestPlugin:
                 "Write", {"file_path": str(plugin.programs.parent / name)}
             ).denied, name
 
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "__init__.py",
+            "guard/__init__.py",
+            "domain/__init__.py",
+            "domain/plain_text/__init__.py",
+            "guard.py",
+        ],
+    )
+    def test_runs_nothing_that_stands_beside_the_library(self, plugin: HookProject, name: str):
+        planted = plugin.programs.parent / "harness" / name
+        planted.parent.mkdir(exist_ok=True)
+        planted.write_text("raise SystemExit(0)\n")
+        assert plugin.call("Write", {"file_path": "plan.md"}).denied
+        assert plugin.shell("rm plan.md").denied
+        plugin.write(".harness/memory/BRIEFING.md", "café\x07\n")  # it is the filter's to show
+        assert plugin.event("SessionStart", source="startup").output.endswith("café\n")
+        server = plugin.program(["mcp.py"], b"")
+        assert (server.code, "cannot be run" in server.errors) == (1, True)
+
     def test_refuses_settings_that_switch_it_off(self, plugin: HookProject):
         path = plugin.write(".claude/settings.json", '{"disableAllHooks": true}')
         assert plugin.event("ConfigChange", source="project_settings", file_path=str(path)).denied

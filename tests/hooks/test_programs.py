@@ -17,7 +17,7 @@ ROOMS = ("harness/guard/policy", "harness/guard/hooks", "hooks")
 MODULES = sorted(path for room in ROOMS for path in (REPOSITORY / room).glob("*.py"))
 ALLOWED = {"__future__", "os", "sys", "stat", "time"}
 """Imported at each start."""
-WHERE_NEEDED = {"re", "json", "fnmatch", "unicodedata", "shutil"}
+WHERE_NEEDED = {"re", "json", "fnmatch", "unicodedata", "shutil", "importlib.machinery"}
 WITH_A_FALLBACK = {
     "_json": "json",
     "_signal": "signal",
