@@ -9,10 +9,11 @@ from pathlib import Path
 
 from harness.artifacts.content import hash_file
 from harness.domain.commands import found
-from harness.errors import NotFoundError
+from harness.errors import NotFoundError, RefusedError
 from harness.files import canonical_json, sha256_bytes
 from harness.plans.scorer import Closure, import_closure
 from harness.posttrain.vocabulary import EVALUATORS, Backend
+from harness.settings import state_home
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -54,13 +55,13 @@ def command_files(command: Sequence[str], root: Path) -> dict[str, str]:
         program = found(command[0]) if command else None
         if program is None:
             raise missing(command[0] if command else "(nothing)")
-        files[command[0]] = hash_file(Path(program))
+        files[command[0]] = _hash(Path(program), root)
     return files
 
 
 def closure_hashes(root: Path, script: str, *, package: bool = False) -> dict[str, str]:
     """Hashes of the script and of the modules that it imports from its folder or its package."""
-    return _hashes(import_closure(root, Path(script).as_posix(), package=package))
+    return _hashes(import_closure(root, Path(script).as_posix(), package=package), root)
 
 
 def missing(name: str) -> NotFoundError:
@@ -95,9 +96,10 @@ def _of_word(word: str, root: Path) -> dict[str, str]:
     if path is None:
         return {}
     if not word.endswith(".py"):
-        return {word: hash_file(path)}
+        return {word: _hash(path, root)}
     if inside:
         return closure_hashes(root, _relative(path, root))
+    _require_readable(path, root)
     folder = path.parent
     return {
         str(folder / name): digest for name, digest in closure_hashes(folder, path.name).items()
@@ -142,7 +144,7 @@ def _of_module(name: str, root: Path) -> dict[str, str]:
     others = (module for closure in closures for module in closure.foreign if module != top)
     files = _of_imports(others, root)
     for closure in closures:
-        files |= _hashes(closure)
+        files |= _hashes(closure, root)
     return files
 
 
@@ -173,7 +175,7 @@ def _of_imports(tops: Iterable[str], root: Path) -> dict[str, str]:
     for top in sorted(filter(None, set(tops))):
         if (root / top).is_dir():
             files |= {
-                _relative(path, root): hash_file(path)
+                _relative(path, root): _hash(path, root)
                 for path in sorted((root / top).rglob("*.py"))
             }
         elif (root / f"{top}.py").is_file():
@@ -181,5 +183,26 @@ def _of_imports(tops: Iterable[str], root: Path) -> dict[str, str]:
     return files
 
 
-def _hashes(closure: Closure) -> dict[str, str]:
+def _hashes(closure: Closure, root: Path) -> dict[str, str]:
+    for name in closure.sources:
+        _require_readable(root / name, root)
     return {name: sha256_bytes(data) for name, data in closure.sources.items()}
+
+
+def _hash(path: Path, root: Path) -> str:
+    _require_readable(path, root)
+    return hash_file(path)
+
+
+def _require_readable(path: Path, root: Path) -> None:
+    """A hash tells whether a guess of the content is right, so none is given of what only the
+    judge reads; a workspace lies there too, and is its run's own."""
+    secret, real, own = state_home(os.environ).resolve(), path.resolve(), root.resolve()
+    if real.is_relative_to(secret) and not (
+        own.is_relative_to(secret) and real.is_relative_to(own)
+    ):
+        raise RefusedError(
+            f"{path} is the harness's own; no program runs it.",
+            hint="Name a file of the project, or an installed program.",
+            code="outside_the_project",
+        )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import NotFoundError
+from harness.errors import NotFoundError, RefusedError
 from harness.posttrain.code_hashes import command_files
 
 
@@ -82,3 +82,34 @@ def test_a_program_alone_is_hashed_itself(root: Path) -> None:
 def test_one_that_is_not_there_is_named(root: Path, words: list[str]) -> None:
     with pytest.raises(NotFoundError, match=r"gone|nothing"):
         command_files(words, root)
+
+
+@pytest.mark.parametrize("way", ["word", "script", "shell", "link", "module"])
+def test_no_hash_is_given_of_what_only_the_judge_reads(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    vault = tmp_path / "state" / "harness" / "project-1" / "vault"
+    vault.mkdir(parents=True)
+    for name in ("labels.csv", "labels.py"):
+        (vault / name).write_text("1,0\n")
+    (root / "linked.py").symlink_to(vault / "labels.csv")
+    words = {
+        "word": ["python", "train.py", str(vault / "labels.csv")],
+        "script": ["python", str(vault / "labels.py")],
+        "shell": ["sh", "-c", f"./train.py {vault}/labels.csv"],
+        "link": ["python", "linked.py"],
+        "module": ["python", "-m", "linked"],
+    }
+    with pytest.raises(RefusedError):
+        command_files(words[way], root)
+
+
+def test_the_files_of_a_workspace_are_hashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    workspace = tmp_path / "harness" / "project-1" / "workspaces" / "one"
+    workspace.mkdir(parents=True)
+    (workspace / "train.py").write_text("")
+    assert set(command_files(["python", "train.py"], workspace)) == {"train.py"}
