@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from harness.errors import HarnessError
+from harness.domain.plain_text import plain, plain_json
+from harness.errors import HarnessError, RefusedError
 from harness.files import pretty_json
 from harness.guard.policy.receipt import append_receipt
 from harness.judge import client
@@ -35,6 +36,9 @@ CONFIG = "CLAUDE_CONFIG_DIR"
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,100}\Z")
 _MOST = 64
 """Requests at the same time."""
+_FIRST_FRAME_SECONDS = 30.0
+"""For whoever connected to say what it asks."""
+_AGAIN_SECONDS = 0.2
 _CLOSING_SECONDS = 40.0
 """For children to record how they ended, once the session has."""
 _PEER = struct.Struct("3i")
@@ -68,6 +72,7 @@ class JudgeServer:
         self._children: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closing = False
+        self._slots = threading.BoundedSemaphore(4 * _MOST)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(place))
         place.chmod(0o600)
@@ -97,14 +102,26 @@ class JudgeServer:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
-                return  # closed
+                if self._closing:
+                    return
+                time.sleep(_AGAIN_SECONDS)  # no descriptor was free, say
+                continue
+            self._slots.acquire()
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
+        try:
+            self._serve_one(connection)
+        finally:
+            self._slots.release()
+
+    def _serve_one(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError, client.BrokenFrame):
             if not self._may_ask(connection):
                 return
+            connection.settimeout(_FIRST_FRAME_SECONDS)
             frame = client.receive(connection)
+            connection.settimeout(None)
             if frame is None or frame[0] != client.REQUEST:
                 return
             try:
@@ -128,6 +145,7 @@ class JudgeServer:
             return 0
         argv, cwd = asked.get("argv"), asked.get("cwd")
         if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
+            _tell(connection, _unread(), as_json=False)
             return _REFUSED
         try:
             place = self._place(cwd)
@@ -176,7 +194,7 @@ class JudgeServer:
             environment[SESSION] = session
         with self._lock:
             if self._closing or len(self._children) >= _MOST:
-                return _REFUSED
+                raise _busy(closing=self._closing)
             child = subprocess.Popen(
                 harness_command(*words),
                 cwd=cwd,
@@ -193,6 +211,28 @@ class JudgeServer:
         finally:
             with self._lock:
                 self._children.discard(child)
+
+
+def _unread() -> RefusedError:
+    return RefusedError(
+        "What was sent is no request; expected the words of a `harness` command as `argv`.",
+        hint="Ask with the `harness` of this session.",
+        code="not_a_request",
+    )
+
+
+def _busy(*, closing: bool) -> RefusedError:
+    if closing:
+        return RefusedError(
+            "The session is ending, so nothing more is begun.",
+            hint="Ask again in the next session.",
+            code="judge_closing",
+        )
+    return RefusedError(
+        f"{_MOST} requests of this session run already, the most at the same time.",
+        hint="Wait until one has ended, then ask again.",
+        code="judge_busy",
+    )
 
 
 def _led(connection: socket.socket, child: subprocess.Popen[bytes]) -> int:
@@ -258,7 +298,8 @@ def _tell(connection: socket.socket, error: HarnessError, *, as_json: bool) -> N
     """As the command itself would."""
     if as_json:
         document = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
-        client.send(connection, client.STDOUT, pretty_json(document).encode("utf-8"))
+        text = plain_json(pretty_json(document))
+        client.send(connection, client.STDOUT, text.encode("utf-8"))
     else:
         text = f"harness: {error.message}\n  {error.hint}\n"
-        client.send(connection, client.STDERR, text.encode("utf-8"))
+        client.send(connection, client.STDERR, plain(text).encode("utf-8"))
