@@ -17,9 +17,10 @@ and left no transcript, and what one that has ended does through a terminal that
 session of `harness claude` that is resumed plainly is seen by its hooks only.
 """
 
+import functools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.artifacts.jsonl import parse_line
@@ -36,6 +37,8 @@ SESSION = "CLAUDE_CODE_SESSION_ID"
 COMMAND, RECEIPT, TRANSCRIPT = "command", "receipt", "transcript"
 BEGAN, ALIVE, DETACHED = "began", "alive", "detached"
 UNNAMED = "unnamed"
+Begun = tuple[str, float, Callable[[], str | None]]
+"""A session whose start is in the ledger, when it was, and its trace in this process."""
 _OPEN = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
 
 
@@ -50,10 +53,11 @@ def note_beginning(project: Project, session: str) -> None:
 
 def see_sessions(project: Project, environment: Mapping[str, str]) -> None:
     """Record for each undecided experiment the plain sessions since it was opened, each once."""
+    begun = _begun(project)
     for experiment in project.ledger.experiments(statuses=_OPEN):
         known = project.ledger.sessions_seen(experiment.id)
         since = parse_iso(experiment.opened_at).timestamp()
-        for session, trace in _seen(project, environment, since, frozenset(known)):
+        for session, trace in _seen(project, environment, since, known, begun):
             if session not in known:
                 known.add(session)
                 project.ledger.append(
@@ -62,11 +66,19 @@ def see_sessions(project: Project, environment: Mapping[str, str]) -> None:
 
 
 def _seen(
-    project: Project, environment: Mapping[str, str], since: float, known: frozenset[str]
+    project: Project,
+    environment: Mapping[str, str],
+    since: float,
+    known: Collection[str],
+    begun: Sequence[Begun],
 ) -> Iterator[tuple[str, str]]:
+    known = frozenset(known)
     if project.caller.kind is CallerKind.OPEN:
         yield environment.get(SESSION) or UNNAMED, COMMAND
-    yield from _began(project, since)
+    for session, at, left in begun:
+        trace = BEGAN if at >= since else None
+        if session not in known and (trace := trace or left()):
+            yield session, trace
     noted: set[str] = set()
     for path in _written_since(project.layout.project("receipts"), since):
         noted.add(path.stem)
@@ -79,17 +91,22 @@ def _seen(
             yield path.stem, TRANSCRIPT
 
 
-def _began(project: Project, since: float) -> Iterator[tuple[str, str]]:
-    """Sessions whose start is in the ledger: after `since`, or alive still, or ended and perhaps
-    the origin of this very process."""
+def _begun(project: Project) -> list[Begun]:
+    begun = []
+    for fact, at in project.ledger.sessions_began():
+        time = parse_iso(at).timestamp()
+        # Looked at once for all experiments: it asks the system for each parent of this process.
+        left = functools.cache(functools.partial(_left, project, fact, time))
+        begun.append((fact.session, time, left))
+    return begun
+
+
+def _left(project: Project, began: SessionBegan, at: float) -> str | None:
+    """Whether it is alive still, or has ended and is perhaps the origin of this very process."""
+    if is_same_alive(began.process):
+        return ALIVE
     by_person = project.caller.kind is CallerKind.PERSON
-    for began, at in project.ledger.sessions_began():
-        if parse_iso(at).timestamp() >= since:
-            yield began.session, BEGAN
-        elif is_same_alive(began.process):
-            yield began.session, ALIVE
-        elif by_person and may_come_from(began.process, parse_iso(at).timestamp()):
-            yield began.session, DETACHED
+    return DETACHED if by_person and may_come_from(began.process, at) else None
 
 
 def _written_since(folder: Path, since: float) -> Iterator[Path]:

@@ -85,6 +85,13 @@ def test_a_harness_that_fails_stops_no_session(sound: HookProject):
     assert start(sound) == NOT_ISOLATED + "the briefing\n"
 
 
+def test_a_harness_whose_interpreter_is_gone_stops_no_session(sound: HookProject):
+    command = with_command(sound, "").with_name("harness")
+    command.write_text("#!/nowhere/python\n")
+    sound.write(BRIEFING, "the briefing\n")
+    assert start(sound) == NOT_ISOLATED + "the briefing\n"
+
+
 def test_without_a_briefing_only_the_mode_is_said(sound: HookProject):
     assert start(sound) == NOT_ISOLATED
 

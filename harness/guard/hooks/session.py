@@ -81,7 +81,10 @@ def _tell_the_ledger(call: dict[str, Any], home: HookedProject, scene: HookScene
     words = [command, "audit", "--began", session, "--project", home.source]
     silent = [(os.POSIX_SPAWN_OPEN, end, os.devnull, os.O_RDWR, 0) for end in range(3)]
     named = {**scene.environment, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session}
-    child = os.posix_spawn(command, words, named, file_actions=silent)
+    try:
+        child = os.posix_spawn(command, words, named, file_actions=silent)
+    except OSError:  # the interpreter that its first line names may be gone
+        return
     for _ in range(_PATIENCE):
         if os.waitpid(child, os.WNOHANG)[0]:
             return
