@@ -154,10 +154,8 @@ _ADOPTS = {"systemd", "launchd", "init"}
 
 def may_come_from(known: Mapping[str, Any], began: float) -> bool:
     """Whether this process could be what `known`, which began at `began` where it does not say,
-    left behind: on no terminal, as a person's is, and below nothing older, as a job of cron is.
-
-    What it had cron, at or systemd's timers do later is not seen: it looks as a person's job does.
-    """
+    left behind: on no terminal, as a person's is, and below nothing older, as a job of cron is,
+    also one that it left there."""
     if known and known.get("boot") != boot_id():
         return False
     process = psutil.Process()
