@@ -92,7 +92,7 @@ def _seen(
 
 
 def _begun(project: Project) -> list[Begun]:
-    begun = []
+    begun: list[Begun] = []
     for fact, at in project.ledger.sessions_began():
         time = parse_iso(at).timestamp()
         # Looked at once for all experiments: it asks the system for each parent of this process.
