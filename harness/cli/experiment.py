@@ -211,6 +211,10 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
         f"score    {score_text(row)}",
         f"verdict  {document['standing'] or '-'}{elsewhere}{gate}",
         *([_told(document["told"])] if document["told"] else []),
+        *(
+            f"changed  by version {one['version']} of the plan ({one['by']}): {one['changed']}"
+            for one in document["approved_since"]
+        ),
         *(f"  - {one_line(one['message'])} {one_line(one['hint'])}" for one in row["findings"]),
         *(
             f"  noticed: {one_line(note)}"

@@ -19,10 +19,17 @@ from harness.evaluation.scorer_probes import prober
 from harness.ledger.project import open_layout
 from harness.plans.approval import PlanCheck, approve_plan, check_plan
 from harness.plans.approved import data_told
+from harness.plans.changes import Changes, require_seen
 from harness.plans.review import as_one_error
 from harness.plans.scorer import ScorerProbe
 from harness.sandbox.select import choose
 
+CHANGES = click.option(
+    "--changes",
+    metavar="DIGEST",
+    default=None,
+    help="Of the changes that were shown: confirms these and no others.",
+)
 PLAN = click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
 
 
@@ -93,17 +100,33 @@ def _probe() -> ScorerProbe | None:
 
 @command.command("approve")
 @PLAN
+@CHANGES
 @project_option
 @json_option
-def approve(plan: Path, project: Path, as_json: bool) -> None:
+def approve(plan: Path, changes: str | None, project: Path, as_json: bool) -> None:
     """Freeze PLAN and its scorer by hash and move held-out data to the vault.
 
-    Must be run by a person.
+    Over an approved plan: shows what would change and exits 2; --changes with the digest that it
+    names confirms these changes and no others. Must be run by a person.
     """
     by = require_person("plan approve", environment())
+    line = f"harness plan approve {plan}"
+    seen: list[Changes] = []
+
+    def confirm(found: Changes) -> None:
+        seen.append(found)
+        require_seen(found, changes, line)
+
     with changing(project, new_config=True) as opened:
         findings: list[Finding] = []
-        approved = approve_plan(opened, plan, by=by, on_findings=findings.extend, probe=_probe())
+        approved = approve_plan(
+            opened,
+            plan,
+            by=by,
+            on_findings=findings.extend,
+            on_changes=confirm,
+            probe=_probe(),
+        )
         judge = opened.ledger.recorded_judge(opened.ledger.writer)
         told, limit = bits_told(opened, approved), bits_limit(approved)
     assert judge is not None  # the approval recorded it
@@ -115,6 +138,7 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
         "bits": limit,
         "bits_told": round(told, 1),
         "judge": {"sha256": judge.sha256, "files": judge.files, "python": judge.python},
+        "changes": seen[0].plain() if seen else None,
         "findings": [finding.plain() for finding in findings],
     }
     held_out = approved.splits.get("held_out")
@@ -130,5 +154,6 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
         f" `harness run {approved.path}`"
     )
     bits = f"secret labels: {told:.1f} of {limit:g} bits may be told to agents so far"
-    lines = [head, bits, judges, as_text(findings), then]
+    follows = list(seen[0].follows) if seen else []
+    lines = [head, *follows, bits, judges, as_text(findings), then]
     emit(document, *filter(None, lines), as_json=as_json)

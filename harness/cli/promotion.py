@@ -2,6 +2,7 @@
 by, and which one is served."""
 
 import json
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +14,7 @@ from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, require_person
 from harness.cli.reading import reading
 from harness.errors import UsageError
+from harness.plans.changes import require_seen
 from harness.posttrain.benchmark_approval import (
     DELTA,
     QUALITY,
@@ -51,15 +53,28 @@ PROFILE = click.option(
 @click.option("--delta", type=float, default=DELTA.default, show_default=True)
 @click.option("--quality", type=float, default=QUALITY.default, show_default=True)
 @click.option("--rows", type=int, default=ROWS.default, show_default=True)
+@click.option(
+    "--changes",
+    metavar="DIGEST",
+    default=None,
+    help="Of the changes that were shown: confirms these and no others.",
+)
 @project_option
 @json_option
 def approve_command(
-    benchmark: str, evaluator: str, seeds: str, project: Path, as_json: bool, **thresholds: float
+    benchmark: str,
+    evaluator: str,
+    seeds: str,
+    changes: str | None,
+    project: Path,
+    as_json: bool,
+    **thresholds: float,
 ) -> None:
     """Freeze what models are judged by: benchmark, evaluator, thresholds, seeds.
 
     --delta is the least gain over the baseline, --quality the least score, --rows the fewest rows.
-    The rows, and the code that a command runs in, are kept in the vault. Must be run by a person.
+    The rows, and the code that a command runs in, are kept in the vault. What differs from the last
+    approval of the benchmark is shown, and confirmed by --changes. Must be run by a person.
     """
     by = require_person("posttrain approve", environment())
     bar = Bar(
@@ -69,7 +84,15 @@ def approve_command(
         **thresholds,
     )
     with changing(project, new_config=True) as opened:
-        approved = approve_benchmark(opened, bar, by=by)
+        words = ["harness", "posttrain", "approve", "--benchmark", benchmark]
+        words += ["--evaluator", evaluator, "--seeds", seeds]
+        words += [
+            text for name, value in thresholds.items() for text in (f"--{name}", f"{value:g}")
+        ]
+        line = shlex.join(words)
+        approved = approve_benchmark(
+            opened, bar, by=by, on_changes=lambda found: require_seen(found, changes, line)
+        )
     rows, sha256 = approved.benchmark["rows"], approved.benchmark["sha256"]
     emit(
         asdict(approved),

@@ -29,19 +29,20 @@ def carried_over(
     validation: Score | None,
     held_out: Score,
     comparison: Mapping[str, Any] | None,
-    parent: Score | None,
+    reference: Score | None,
     *,
     rows: Mapping[Split, int],
 ) -> tuple[str, ...]:
     """The one of CARRY_OVER that is found first, or nothing. `comparison` is that on validation,
-    `parent` the parent's score on held-out, `rows` how many the splits have."""
+    `reference` its reference's score on held-out, `rows` how many the splits have."""
     if validation is not None and overfitted(objective, validation, held_out):
         return (OVERFITTED,)
     if validation is not None and too_good(objective, validation, held_out, rows):
         return (TOO_GOOD,)
     better = comparison is not None and comparison["better"] is True
     # Only the sign is asked: a second test at the full level would keep hardly any small gain.
-    if better and parent is not None and objective.gain(held_out.mean, parent.mean) < 0:
+    worse = reference is not None and objective.gain(held_out.mean, reference.mean) < 0
+    if better and worse:
         return (NOT_CONFIRMED,)
     return ()
 

@@ -36,7 +36,7 @@ from harness.evaluation.outcome import (
 from harness.evaluation.paired import Paired, paired
 from harness.evaluation.released import latest_release
 from harness.evaluation.scores import counted_evaluations, row_noise, summarise
-from harness.evaluation.tries import earlier_tries, has_scored_parent, left_behind, reference_of
+from harness.evaluation.tries import Standings, earlier_tries, left_behind
 from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of, secret
@@ -143,20 +143,45 @@ def compared(
 ) -> dict[str, Any] | None:
     """`Comparison.plain`, `against`, `split` and `seeds` on validation; None without a score.
 
-    Against the parent, when it was scored under the same version of the plan, else the trivial
-    predictor. Corrected for the tries so far: earlier experiments, and code or commands that an
-    experiment left behind after their score was seen.
+    Against the best of its line of parents and of what was kept before it under this version of the
+    plan, else the trivial predictor (`tries.Standings`). `parent`: what is said of a parent that is
+    not that; `kept_not_scored`: what was kept and has no score under this version. Corrected for
+    the tries so far: earlier experiments, and code or commands that an experiment left behind after
+    their score was seen.
     """
-    reference = reference_of(project, experiment, approved)
-    if reference is None and has_scored_parent(project, experiment):
+    standings = Standings(project, approved)
+    if standings.not_comparable(experiment):
         own = summarise(counted_evaluations(project, experiment.id, approved, Split.VALIDATION))
         return (
             None if own is None else _without_reference(experiment.parent, approved, own.n_seeds)
         )
+    reference = standings.reference(experiment)
     comparison = compare_experiments(project, approved, experiment.id, reference)
     if comparison is None:
         return None
-    return {"against": reference or TRIVIAL, "split": Split.VALIDATION.value, **comparison}
+    found = {"against": reference or TRIVIAL, "split": Split.VALIDATION.value, **comparison}
+    if experiment.parent not in (None, reference):
+        found["parent"] = _beside(project, approved, experiment, standings)
+    unknown = [name for name in standings.kept_before(experiment) if not standings.scored(name)]
+    if unknown:
+        found |= {"kept_not_scored": unknown, "plan_version": approved.version}
+    return found
+
+
+def _beside(
+    project: Project, approved: ApprovedPlan, experiment: Experiment, standings: Standings
+) -> dict[str, Any]:
+    """The comparison with a parent that is not the reference: shown, and nothing rests on it."""
+    parent = experiment.parent
+    assert parent is not None
+    named: dict[str, Any] = {"against": parent, "scored": standings.scored(parent)}
+    if not named["scored"] or secret(approved, Split.VALIDATION.value):
+        return named  # of hidden labels one answer is told
+    sides = _compare(project, approved, experiment.id, parent)
+    if sides is None:
+        return named
+    alone = combine(sides[0], sides[1], (), objective_of(approved))
+    return named | {"difference": alone.difference, "better": alone.better, "p": alone.p}
 
 
 def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -> dict[str, Any]:

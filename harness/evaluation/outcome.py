@@ -93,7 +93,7 @@ def explain(comparison: Mapping[str, Any]) -> str:
         version = comparison["plan_version"]
         return f"Inconclusive: {comparison['against']} has no score under plan version {version}."
     if comparison.get("labels") == HIDDEN_LABELS:
-        return _told(comparison)
+        return " ".join([_told(comparison), *_beside(comparison)])
     sentences = [_by_seeds(comparison)]
     if comparison["paired"] is not None:
         sentences.append(_by_rows(comparison["paired"]))
@@ -109,7 +109,22 @@ def explain(comparison: Mapping[str, Any]) -> str:
             f"{experiment} is no longer significant after correction for {count} comparisons"
             f" (p = {now:.2g})."
         )
-    return " ".join(sentences)
+    return " ".join([*sentences, *_beside(comparison)])
+
+
+def _beside(comparison: Mapping[str, Any]) -> list[str]:
+    """Of a parent that is not the reference."""
+    parent = comparison.get("parent")
+    if parent is None:
+        return []
+    against = comparison["against"]
+    if not parent["scored"]:
+        return [f"Its parent {parent['against']} has no score: {against} is the reference."]
+    words = f"Its parent {parent['against']} is no better than {against}, which is the reference"
+    if parent.get("difference") is None:
+        return [f"{words}."]
+    p = "" if parent["p"] is None else f" (p = {parent['p']:.2g}, alone)"
+    return [f"{words}; against the parent {parent['difference']:+.4g}{p}."]
 
 
 def _told(comparison: Mapping[str, Any]) -> str:

@@ -131,13 +131,15 @@ def _exact(
     codes = tuple(failed)
     if split is Split.HELD_OUT and score is not None and not failed:
         before = summarise(counted_evaluations(project, record.id, approved, Split.VALIDATION))
-        parent = (
+        other = reference_of(project, record, approved)
+        reference = (
             None
-            if record.parent is None
-            else summarise(counted_evaluations(project, record.parent, approved, split))
+            if other is None
+            else summarise(counted_evaluations(project, other, approved, split))
         )
         rows = {each: approved.splits[each.value]["rows"] for each in Split}
-        codes = carried_over(objective_of(approved), before, score, comparison, parent, rows=rows)
+        goal = objective_of(approved)
+        codes = carried_over(goal, before, score, comparison, reference, rows=rows)
     return _Exact(
         experiment=record.id,
         plan_version=approved.version,
@@ -247,5 +249,6 @@ def _told_comparison(comparison: dict[str, Any] | None) -> dict[str, Any] | None
     """What no label decides."""
     if comparison is None:
         return None
-    names = ("against", "comparisons", "seeds", "inconclusive", "plan_version", "least_seeds")
+    names: tuple[str, ...] = ("against", "comparisons", "seeds", "inconclusive", "plan_version")
+    names += ("least_seeds", "parent", "kept_not_scored")
     return {name: comparison[name] for name in names if name in comparison}

@@ -202,6 +202,7 @@ def _notice(project: Project, findings: tuple[Finding, ...]) -> None:
 def frozen(evidence: GateEvidence) -> Iterator[Finding]:
     """Plan, scorer and splits are as approved, control files as accepted, records untouched."""
     yield from evidence.frozen_changes
+    yield from evidence.approved_since
     yield from evidence.tampering
     yield from evidence.control_changes
 
@@ -250,6 +251,7 @@ VALIDATION: tuple[Check, ...] = (
     scores.isolation,
     scores.contamination,
     scores.reference_seeds,
+    scores.reference,
     scores.claims,
     scores.prose,
     scores.tier,

@@ -44,6 +44,7 @@ from harness.plans.approved import (
     secret,
     seeds_of,
 )
+from harness.plans.changes import changed_since
 
 _PARSERS: dict[str, Any] = {
     "hypothesis": read_hypothesis,
@@ -100,6 +101,7 @@ def _collect(
         evaluations=tuple(scored),
         ignored_seeds=tuple(seed_findings(scored, deterministic=deterministic(approved))),
         frozen_changes=tuple(frozen_changes(project, project.plan())),
+        approved_since=tuple(_approved_since(project, record, approved)),
         tampering=tampering,
         control_changes=_control_findings(
             project, record, {fact.data["path"] for fact in tampering}, transcripts
@@ -109,6 +111,18 @@ def _collect(
         validation=_reference(project, record) if gate is GateName.HELD_OUT else None,
     )
     return replace(evidence, hashes=_hashes(evidence, approved))
+
+
+def _approved_since(
+    project: Project, experiment: Experiment, approved: ApprovedPlan
+) -> Iterable[Finding]:
+    for plan, words in changed_since(project, approved.name, experiment.plan_version):
+        yield finding(
+            "approved_anew",
+            f"Since {experiment.id} was opened {plan.by} approved version {plan.version} with"
+            f" another judge: {words}.",
+            version=plan.version,
+        )
 
 
 def _of_plan(project: Project, approved: ApprovedPlan, gate: GateName) -> dict[str, Any]:

@@ -117,6 +117,8 @@ class GateEvidence:
     ignored_seeds: tuple[Finding, ...] = ()
     """Seeds whose evaluations are of one checkpoint."""
     frozen_changes: tuple[Finding, ...] = ()
+    approved_since: tuple[Finding, ...] = ()
+    """What judges and was changed by approvals since the experiment was opened."""
     tampering: tuple[Finding, ...] = ()
     control_changes: tuple[Finding, ...] = ()
     """Control files that changed during this experiment, since a person accepted them."""

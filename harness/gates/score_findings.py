@@ -229,6 +229,28 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Give the parent as many seeds as its child.",
         INCONCLUSIVE,
     ),
+    "parent_not_scored": FindingKind(
+        "The parent has no score, so something else is the reference.",
+        "Evaluate the parent, if it was trained.",
+        PASS,
+    ),
+    "parent_not_reference": FindingKind(
+        "The parent is weaker than what was kept, than those before it or than the trivial"
+        " predictor: the better one is the reference.",
+        "Nothing to do: the comparison with the parent stands beside it.",
+        PASS,
+    ),
+    "approved_anew": FindingKind(
+        "A person approved another scorer, other thresholds or other data since the experiment was"
+        " opened.",
+        "Nothing to do: scores count under the version in force alone.",
+        PASS,
+    ),
+    "kept_not_scored": FindingKind(
+        "What was kept has no score under the version of the plan in force.",
+        "Evaluate it again.",
+        PASS,
+    ),
     # held-out
     "validation_not_passed": FindingKind(
         "There is no PASS on validation.",
@@ -249,7 +271,7 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         INCONCLUSIVE,
     ),
     "improvement_not_confirmed": FindingKind(
-        "What was better than its parent on validation is worse than it on held-out.",
+        "What was better than its reference on validation is worse than it on held-out.",
         "This is luck, or something was selected on validation. A person reviews the code and"
         " decides; more seeds, or more rows in both splits, can show a small improvement.",
         INCONCLUSIVE,

@@ -326,7 +326,7 @@ def _codes(evidence: GateEvidence) -> list[str]:
 
 
 def reference_seeds(evidence: GateEvidence) -> Iterator[Finding]:
-    """The parent has as many scored seeds; the trivial predictor needs none."""
+    """The reference has as many scored seeds; the trivial predictor needs none."""
     comparison = evidence.comparison or {}
     own, other = comparison.get("seeds", (0, None))
     if other is None or other >= own:
@@ -334,11 +334,44 @@ def reference_seeds(evidence: GateEvidence) -> Iterator[Finding]:
     parent = comparison["against"]
     yield finding(
         "reference_seeds_fewer",
-        f"{evidence.experiment.id} has {own} scored seeds on validation, its parent {parent} has"
-        f" {other}.",
+        f"{evidence.experiment.id} has {own} scored seeds on validation, {parent}, which it is"
+        f" compared with, has {other}.",
         f"Run `harness evaluate {parent}` if its seeds are trained; else open an experiment that"
         f" repeats {parent} with the plan's seeds, and one with that as its parent.",
         parent=parent,
         seeds=own,
         parent_seeds=other,
     )
+
+
+def reference(evidence: GateEvidence) -> Iterator[Finding]:
+    """What the comparison's reference is, where it is not the parent; what has no score to be
+    one."""
+    comparison = evidence.comparison or {}
+    own, against = evidence.experiment.id, comparison.get("against")
+    parent = comparison.get("parent")
+    if parent is not None and not parent["scored"]:
+        name = parent["against"]
+        yield finding(
+            "parent_not_scored",
+            f"{own}'s parent {name} has no score on validation, so nothing is compared with it:"
+            f" {own} is compared with {against}.",
+            f"If {name} is to be the reference: run `harness evaluate {name}`, then ask again.",
+            parent=name,
+        )
+    elif parent is not None:
+        yield finding(
+            "parent_not_reference",
+            f"{own} is compared with {against}, which its parent {parent['against']} is no better"
+            " than.",
+            parent=parent["against"],
+            against=against,
+        )
+    for name in comparison.get("kept_not_scored", ()):
+        yield finding(
+            "kept_not_scored",
+            f"{name} is kept and has no score under version {comparison['plan_version']} of the"
+            f" plan: {own} is not compared with it.",
+            f"Run `harness evaluate {name}`, then ask again.",
+            experiment=name,
+        )

@@ -16,6 +16,7 @@ from harness.guard.accepted import accept_on_record, read_accepted
 from harness.ledger.creation import require_never_made
 from harness.ledger.facts import ApprovedPlan, PlanApproved
 from harness.ledger.project import Project, approve_config, open_layout, open_project
+from harness.plans.changes import Changes, data_now, plan_changes
 from harness.plans.data_review import contamination
 from harness.plans.held_out import move_to_vault
 from harness.plans.judge import record_judge
@@ -97,6 +98,7 @@ def approve_plan(
     *,
     by: str,
     on_findings: Callable[[list[Finding]], None] = lambda findings: None,
+    on_changes: Callable[[Changes], None] = lambda changes: None,
     probe: ScorerProbe | None = None,
 ) -> ApprovedPlan:
     """Freeze the plan, its scorer and its data, and move held-out rows, and a hidden validation's,
@@ -104,7 +106,9 @@ def approve_plan(
 
     The same plan, scorer and data again give the standing approval; anything else is the next
     version. A call that was killed is finished by the next one. Raises the problem that
-    `check_plan` finds, or one PlanError for several; `on_findings` gets its findings.
+    `check_plan` finds, or one PlanError for several; `on_findings` gets its findings. `on_changes`
+    gets what is not as the plan in force has it, before anything is moved or recorded, and may
+    raise.
     """
     if not by.strip():
         raise RefusedError(
@@ -124,9 +128,12 @@ def approve_plan(
     if review.problems:
         raise as_one_error(draft.relative, review.problems)
     on_findings(notes(root, plan, review))
-    splits = _freeze_splits(project, plan, review)
+    # From here on by what lies in the vault: nobody exchanges it after it was shown.
     scorer = freeze_scorer(root, plan, layout.objects)
     sha256 = store_bytes(draft.data, layout.objects)
+    shown = _show_changes(project, draft, sha256, scorer, review, on_changes)
+    splits = _freeze_splits(project, plan, review)
+    _require_as_shown(splits, shown)
     key = vault_key(layout.vault)
     for name, relative in secret_paths(plan).items():
         moved = review.in_vault.get(name) or move_to_vault(
@@ -140,6 +147,50 @@ def approve_plan(
     accept_on_record(project, by=by, paths=[CONFIG])
     record_judge(project, by=by)
     return approved
+
+
+def _show_changes(
+    project: Project,
+    draft: Draft,
+    sha256: str,
+    scorer: dict[str, Any],
+    review: Review,
+    on_changes: Callable[[Changes], None],
+) -> dict[str, str]:
+    """The hashes of the tables that a person saw or approved before, by split."""
+    standing = project.ledger.plan()
+    if standing is None:
+        return {}
+    train, validation = split_paths(draft.plan)
+    paths = {"train": train}
+    if not draft.plan.hidden_validation:
+        paths["validation"] = validation
+    data = data_now(project.layout.root, paths)
+    secret_now = {name: moved.sha256 for name, moved in review.in_vault.items()}
+    changes = plan_changes(
+        project,
+        standing,
+        name=draft.plan.name,
+        sha256=sha256,
+        content=draft.plan.plain(),
+        scorer=scorer,
+        data=data | secret_now,
+    )
+    if changes is not None:
+        on_changes(changes)
+    before = {name: split["sha256"] for name, split in standing.splits.items()}
+    return {name: data.get(name, before.get(name, "")) for name in paths}
+
+
+def _require_as_shown(splits: dict[str, Any], shown: Mapping[str, str]) -> None:
+    """Raises RefusedError (data_changed) when a table is none of those that were compared."""
+    for name, split in splits.items():
+        if "path" in split and split["sha256"] != shown.get(name, split["sha256"]):
+            raise RefusedError(
+                f"The {name} split {split['path']} is not what it was a moment ago.",
+                hint="Approve again: the difference is shown anew.",
+                code="data_changed",
+            )
 
 
 def require_approved(project: Project, path: Path | None = None) -> ApprovedPlan:

@@ -4,19 +4,21 @@ An approval freezes them like a plan: the rows and the code that scores are kept
 what is judged reads them there. An evaluator of the package is part of the judge's own record.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.artifacts.code_snapshot import take_snapshot
-from harness.artifacts.objects import store_bytes
+from harness.artifacts.code_snapshot import load_snapshot, take_snapshot
+from harness.artifacts.objects import ObjectDamagedError, store_bytes
 from harness.domain.records import LEAST_SEEDS
 from harness.errors import RefusedError
 from harness.files import canonical_json, sha256_bytes
 from harness.guard.accepted import accept_on_record, read_accepted
 from harness.ledger.facts import BenchmarkApproved
 from harness.ledger.project import Project, approve_config
+from harness.plans.changes import Changes, FileChange, differences, field_changes, file_changes
 from harness.plans.judge import record_judge
+from harness.posttrain.code_hashes import command_files
 from harness.posttrain.field_problems import (
     FieldProblem,
     FieldProblems,
@@ -48,10 +50,17 @@ class Bar:
     rows: Any = ROWS.default
 
 
-def approve_benchmark(project: Project, bar: Bar, *, by: str) -> BenchmarkApproved:
+def approve_benchmark(
+    project: Project,
+    bar: Bar,
+    *,
+    by: str,
+    on_changes: Callable[[Changes], None] = lambda changes: None,
+) -> BenchmarkApproved:
     """Freeze benchmark, evaluator, thresholds and seeds, and record the judge. The same again gives
-    the standing approval. Raises SpecificationError with all problems, RefusedError without `by`.
-    """
+    the standing approval. `on_changes` gets what differs from the benchmark's last approval before
+    anything is recorded, and may raise. Raises SpecificationError with all problems, RefusedError
+    without `by`."""
     if not by.strip():
         raise RefusedError(
             "An approval needs the name of the person who gives it.", hint="Pass it as `by`."
@@ -80,6 +89,9 @@ def approve_benchmark(project: Project, bar: Bar, *, by: str) -> BenchmarkApprov
         "thresholds": thresholds,
         "seeds": seeds,
     }
+    changes = _changes(project, frozen)
+    if changes is not None:
+        on_changes(changes)
     approve_config(layout)
     if read_accepted(layout) is not None:
         accept_on_record(project, by=by, paths=[CONFIG])
@@ -90,6 +102,55 @@ def approve_benchmark(project: Project, bar: Bar, *, by: str) -> BenchmarkApprov
         return standing
     project.ledger.append(made)
     return made
+
+
+def _changes(project: Project, frozen: Mapping[str, Any]) -> Changes | None:
+    """Against the last approval of the same rows, or of the same path."""
+    benchmark = frozen["benchmark"]
+    earlier = [
+        one
+        for one in project.ledger.approved_benchmarks()
+        if any(one.benchmark[name] == benchmark[name] for name in ("path", "sha256"))
+    ]
+    if not earlier:
+        return None
+    before = earlier[-1]
+    names = ("benchmark", "evaluator", "thresholds", "seeds")
+    fields = list(
+        field_changes(
+            {name: getattr(before, name) for name in names}, {name: frozen[name] for name in names}
+        )
+    )
+    files = _code_changes(project, before, frozen)
+    if not fields and not files:
+        return None
+    objects = project.layout.objects
+    return Changes(
+        what=f"another way to judge models on {benchmark['path']} than {before.by} approved",
+        fields=tuple(fields),
+        files=tuple(files),
+        diff=tuple(differences(objects, [one for one in files if one.path.endswith(".py")])),
+        follows=(
+            "A benchmark and an evaluator are judged by their newest approval: evaluations that"
+            " were made by another stand, and promotions ask for new ones.",
+        ),
+    )
+
+
+def _code_changes(
+    project: Project, before: BenchmarkApproved, frozen: Mapping[str, Any]
+) -> list[FileChange]:
+    """Of the code that an evaluator runs in; what its command names comes first."""
+    layout, evaluator = project.layout, frozen["evaluator"]
+    if frozen["snapshot"] is None or before.snapshot is None:
+        return []
+    try:
+        old = load_snapshot(layout.objects, before.snapshot).files
+    except ObjectDamagedError:
+        return [FileChange(path="code", before=before.snapshot, after=frozen["snapshot"])]
+    new = load_snapshot(layout.objects, frozen["snapshot"]).files
+    own = command_files(evaluator["command"], layout.root)
+    return sorted(file_changes(old, new), key=lambda one: (one.path not in own, one.path))
 
 
 def approved_for(project: Project, benchmark: Mapping[str, Any]) -> BenchmarkApproved | None:

@@ -86,7 +86,8 @@ def change_text(summary: Summary, parent: Summary | None) -> str | None:
     if recorded is not None and recorded["labels"] == HIDDEN_LABELS:
         return f"{_worth(recorded)}, on hidden labels"
     if recorded is not None and recorded["difference"] is not None:
-        return f"{_signed(recorded['difference'])} ({_worth(recorded)}, on readable labels)"
+        words = f"{_signed(recorded['difference'])} ({_worth(recorded)}, on readable labels)"
+        return words + _beside(recorded)
     own = shown_score(summary, Split.VALIDATION)
     before = shown_score(parent, Split.VALIDATION) if parent is not None else None
     reference = (
@@ -100,6 +101,14 @@ def change_text(summary: Summary, parent: Summary | None) -> str | None:
     )
 
 
+def _beside(recorded: Mapping[str, Any]) -> str:
+    """The change against a parent that is not the reference."""
+    parent = recorded.get("parent") or {"difference": None}
+    if parent["difference"] is None:
+        return ""
+    return f"; {_signed(parent['difference'])} against {parent['against']}"
+
+
 def _signed(difference: float) -> str:
     if abs(difference) < _ROUNDING:
         return "0"
@@ -109,7 +118,12 @@ def _signed(difference: float) -> str:
 def _worth(recorded: Mapping[str, Any]) -> str:
     found = worth(recorded)
     beyond = found in (Worth.BETTER, Worth.WORSE)
-    words = [f"{found} than trivial" if beyond and recorded["against"] == TRIVIAL else found.value]
+    against = "trivial" if recorded["against"] == TRIVIAL else ""
+    if recorded.get("parent"):
+        against = recorded["against"]  # that is not the parent
+    words = [f"{found} than {against}" if beyond and against else found.value]
+    if against and not beyond and recorded.get("parent"):
+        words = [f"{found}, against {against}"]
     if recorded["comparisons"] > 1:
         words.append(f"try {recorded['comparisons']}")
     words += [f"{name} no longer beyond it" for name in recorded.get("no_longer", ())]

@@ -13,6 +13,7 @@ from harness.ledger.facts import RecordedVerdict
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of, secret
+from harness.plans.changes import changed_since
 
 
 def details(project: Project, experiment: Experiment) -> dict[str, Any]:
@@ -31,6 +32,10 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
         "standing": _standing(project, verdicts[-1], elsewhere=elsewhere) if verdicts else None,
         "checked": ("elsewhere" if elsewhere else "here") if verdicts else None,
         "told": _told(project, experiment),
+        "approved_since": [
+            {"version": plan.version, "by": plan.by, "changed": words}
+            for plan, words in changed_since(project, experiment.plan, experiment.plan_version)
+        ],
         "folder": str(project.layout.experiment(experiment.id)),
         "runs": _runs(ledger, experiment.id),
         "alarms": _alarms(ledger, experiment.id),

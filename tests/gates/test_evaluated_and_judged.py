@@ -394,7 +394,10 @@ def test_the_plan_changed_is_named_and_a_new_version_asks_for_new_evaluations(
     (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
     assert codes(check_gate(world.project, experiment, VALIDATION)) == {"plan_changed"}
     approve_plan(world.project, world.root / "plan.md", by="a person")
-    assert codes(check_gate(world.project, experiment, VALIDATION)) == {"evaluation_missing"}
+    verdict = check_gate(world.project, experiment, VALIDATION)
+    assert codes(verdict) == {"evaluation_missing", "approved_anew"}
+    (anew,) = [one for one in verdict.findings if one.code == "approved_anew"]
+    assert "oracle.tiers.must: 0.8 -> 0.7" in anew.message
     assert len(awaiting(world.project, experiment, Split.VALIDATION)) == 3
     evaluate(world, experiment)
     assert check_gate(world.project, experiment, VALIDATION).verdict is Verdict.PASS

@@ -262,6 +262,9 @@ def _compared(body: Body | None) -> Body | None:
     numbers = {name: finite(body[name]) for name in ("difference", "p_corrected")}
     named = {name: body[name] for name in names}
     more = {"no_longer": list(body.get("no_longer", ())), "labels": body.get("labels")}
+    if body.get("parent") is not None:
+        beside = finite(body["parent"].get("difference"))
+        more["parent"] = {"against": body["parent"]["against"], "difference": beside}
     return named | numbers | more
 
 

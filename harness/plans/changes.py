@@ -1,0 +1,250 @@
+"""What a further approval changes, and what follows from it: told to the person before it counts.
+
+An agent may have edited the plan, the scorer or the data since. The person sees the difference to
+what was approved last, and confirms that difference by its digest: what is edited after it was
+shown has another one. Both approvals are facts, so which names and hashes changed is on record.
+"""
+
+import contextlib
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.content import hash_file
+from harness.artifacts.objects import ObjectDamagedError, load_object
+from harness.domain.plain_text import one_line
+from harness.domain.statuses import Split
+from harness.errors import RefusedError, UsageError
+from harness.files import canonical_json, sha256_bytes
+from harness.ledger.facts import ApprovedPlan
+from harness.ledger.project import Project
+from harness.plans.approved import secret
+
+MOST_LINES = 40
+"""Of a difference; the rest is counted."""
+_MOST_NAMED = 8
+_WIDEST = 160
+_SHOWN = 12
+"""Digits of a hash."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChange:
+    path: str
+    before: str | None
+    """Its hash; None where it was no part of the approval."""
+    after: str | None
+
+    @property
+    def words(self) -> str:
+        before, after = ((one or "none")[:_SHOWN] for one in (self.before, self.after))
+        return f"{self.path}: {before} -> {after}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """What is not as it was approved last."""
+
+    what: str
+    """E.g. "toy version 2 instead of version 1"."""
+    fields: tuple[str, ...]
+    """E.g. "oracle.tiers.must: 0.8 -> 0.7"."""
+    files: tuple[FileChange, ...]
+    diff: tuple[str, ...] = ()
+    """Unified, of the plan and of the code that was frozen."""
+    follows: tuple[str, ...] = ()
+    """Sentences."""
+
+    @property
+    def digest(self) -> str:
+        """Short: a person types it."""
+        files = [[one.path, one.before, one.after] for one in self.files]
+        return sha256_bytes(canonical_json([self.what, list(self.fields), files]))[:8]
+
+    @property
+    def text(self) -> str:
+        files = [one.words for one in self.files]
+        lines = [
+            *bounded([*self.fields, *files], MOST_LINES, "changes"),
+            *bounded(self.diff, MOST_LINES, "lines of the difference"),
+        ]
+        return "\n".join([*(f"  {line}" for line in lines), *self.follows])
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "what": self.what,
+            "digest": self.digest,
+            "fields": list(self.fields),
+            "files": [vars(one) for one in self.files],
+            "diff": list(self.diff),
+            "follows": list(self.follows),
+        }
+
+
+def require_seen(changes: Changes, seen: str | None, line: str) -> None:
+    """Raises RefusedError (changes_not_confirmed) unless `seen` is the digest of these changes.
+    `line`: the command that a person types."""
+    if seen == changes.digest:
+        return
+    other = "" if seen is None else f" --changes {seen} was for other changes: these are new."
+    raise RefusedError(
+        f"This would approve {changes.what}:{other}\n{changes.text}\n",
+        hint=f"Read it; if all of it is yours: `{line} --changes {changes.digest}`.",
+        code="changes_not_confirmed",
+    )
+
+
+def bounded(lines: Sequence[str], most: int, what: str) -> list[str]:
+    more = len(lines) - most
+    shown = [line[:_WIDEST] for line in lines[:most]]
+    return [*shown, f"... and {more} more {what}"] if more > 0 else shown
+
+
+def plan_changes(
+    project: Project,
+    before: ApprovedPlan,
+    *,
+    name: str,
+    sha256: str,
+    content: Mapping[str, Any],
+    scorer: Mapping[str, Any],
+    data: Mapping[str, str],
+) -> Changes | None:
+    """Against `before`, the plan in force; None when nothing is another. `sha256` and the scorer's
+    files lie in the vault; `data`: split -> hash of its file as it is now."""
+    versions = [plan.version for plan in project.ledger.plans() if plan.name == name]
+    files = [*file_changes({before.path: before.sha256}, {before.path: sha256})]
+    code = list(file_changes(before.scorer["files"], scorer["files"]))
+    tables = {split: before.splits[split]["sha256"] for split in data if split in before.splits}
+    moved = [_table(before, change) for change in file_changes(tables, data)]
+    if not (files or code or moved):
+        return None
+    version = max(versions, default=0) + 1
+    return Changes(
+        what=f"{name} version {version} instead of {before.name} version {before.version}",
+        fields=tuple(field_changes(before.content, content)),
+        files=(*files, *code, *moved),
+        diff=tuple(differences(project.layout.objects, [*code, *files])),
+        follows=tuple(_follows(project, before, name=name, sha256=sha256, scorer=bool(code))),
+    )
+
+
+def _table(before: ApprovedPlan, change: FileChange) -> FileChange:
+    path = before.splits[change.path].get("path", "in the vault")
+    return FileChange(
+        path=f"{change.path} split ({path})", before=change.before, after=change.after
+    )
+
+
+def data_now(root: Path, paths: Mapping[str, str]) -> dict[str, str]:
+    """Split -> hash of its file, of those that are there."""
+    hashes = {}
+    for name, path in paths.items():
+        with contextlib.suppress(UsageError):
+            hashes[name] = hash_file(root / path)
+    return hashes
+
+
+def changed_since(project: Project, name: str, version: int) -> list[tuple[ApprovedPlan, str]]:
+    """What judges and was changed by approvals of the plan after `version`: the approval, and names
+    with hashes in one line."""
+    found = []
+    versions = [plan for plan in project.ledger.plans() if plan.name == name]
+    for before, after in pairwise(versions):
+        if after.version <= version:
+            continue
+        words = [one.words for one in file_changes(before.scorer["files"], after.scorer["files"])]
+        fields = field_changes(
+            {"oracle": before.content["oracle"]}, {"oracle": after.content["oracle"]}
+        )
+        words += fields
+        for split in Split:
+            hashes = [plan.splits.get(split.value, {}).get("sha256") for plan in (before, after)]
+            if hashes[0] != hashes[1]:
+                words.append(FileChange(path=split.value, before=hashes[0], after=hashes[1]).words)
+        if words:
+            found.append((after, "; ".join(bounded(words, _MOST_NAMED, "changes"))))
+    return found
+
+
+def field_changes(before: Any, after: Any, name: str = "") -> Iterator[str]:
+    """Lines "a.b: 1 -> 2" of what differs in two documents."""
+    if before == after:
+        return
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys([*before, *after]):
+            where = f"{name}.{key}" if name else str(key)
+            yield from field_changes(before.get(key), after.get(key), where)
+        return
+    old, new = (one_line("none" if one is None else str(one), _WIDEST) for one in (before, after))
+    yield f"{name}: {old} -> {new}"
+
+
+def file_changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[FileChange]:
+    """Of files by path, in the order in which they stand."""
+    for path in dict.fromkeys([*before, *after]):
+        if before.get(path) != after.get(path):
+            yield FileChange(path=path, before=before.get(path), after=after.get(path))
+
+
+def differences(objects: Path, changes: Sequence[FileChange]) -> Iterator[str]:
+    """Unified, of files whose versions lie in `objects`."""
+    for change in changes:
+        before, after = (_lines(objects, one) for one in (change.before, change.after))
+        names = (f"{change.path} as approved", f"{change.path} now")
+        yield from difflib.unified_diff(before, after, *names, n=1, lineterm="")
+
+
+def _lines(objects: Path, sha256: str | None) -> list[str]:
+    if sha256 is None:
+        return []
+    try:
+        return load_object(objects, sha256).decode("utf-8", errors="replace").splitlines()
+    except (ObjectDamagedError, UsageError, OSError):
+        return ["(the approved copy is not on this machine)"]
+
+
+def _follows(
+    project: Project, before: ApprovedPlan, *, name: str, sha256: str, scorer: bool
+) -> Iterator[str]:
+    """What becomes of scores, seeds and what was counted."""
+    ledger = project.ledger
+    scored = [
+        one.id
+        for one in ledger.experiments()
+        if one.plan == before.name
+        and any(
+            made.scored and made.plan_version == before.version
+            for made in ledger.evaluations(one.id)
+        )
+    ]
+    if scored:
+        names = ", ".join(bounded(scored, _MOST_NAMED, "experiments"))
+        why = " by the old scorer" if scorer else ""
+        yield (
+            f"Scores count under their own version: those of {names}, made{why} under version"
+            f" {before.version}, are blank and their verdicts STALE until `harness evaluate EXP`"
+            " scores them again; what is not scored again is no reference and no counted try."
+        )
+    if sha256 == before.sha256:
+        yield "The seeds stay: the plan's file is the same."
+    else:
+        yield (
+            "New seeds are drawn, for they come from the plan's file: experiments from now on have"
+            " no seed in common with earlier ones."
+        )
+    told, looks = ledger.bits_told(before.name), ledger.queries(before.name, Split.HELD_OUT)
+    opened = sum(ledger.counts(before.name)["experiments"].values())
+    counted = f"{opened} experiments and {looks} looks at held-out"
+    if told or secret(before, Split.VALIDATION.value):
+        counted = f"{opened} experiments, {looks} looks at held-out and {told:.1f} bits"
+    if name == before.name:
+        yield f"What was counted stays counted: {counted} of the plan."
+    else:
+        yield (
+            f"Another name is another plan: {counted} of {before.name} do not count for it, and"
+            " what was kept there is no reference. Keep the name unless that is meant."
+        )

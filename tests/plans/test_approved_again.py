@@ -1,0 +1,124 @@
+"""A further approval says what changed and what follows; it takes nothing without a word."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RefusedError
+from harness.ledger.project import Project
+from harness.plans.approval import approve_plan
+from harness.plans.changes import MOST_LINES, Changes, bounded, changed_since, require_seen
+
+SCORER = """\
+def score(labels, predictions):
+    right = 0
+    for label, row in zip(labels, predictions):
+        right += row["prediction"] == label
+    return right / len(labels)
+"""
+
+
+def approve(project: Project, root: Path, seen: str | None = None) -> list[Changes]:
+    shown: list[Changes] = []
+
+    def confirm(changes: Changes) -> None:
+        shown.append(changes)
+        require_seen(changes, seen, "harness plan approve plan.md")
+
+    approve_plan(project, root / "plan.md", by="ada", on_changes=confirm)
+    return shown
+
+
+def scripted(project: Project, root: Path) -> None:
+    (root / "scorer.py").write_text(SCORER)
+    (root / "plan.md").write_text(
+        (root / "plan.md").read_text().replace("scorer: accuracy", "scorer: scorer.py")
+    )
+    assert approve(project, root) == []
+
+
+def test_an_edited_scorer_is_shown_and_taken_only_when_confirmed(
+    project: Project, root: Path
+) -> None:
+    scripted(project, root)
+    (root / "scorer.py").write_text(SCORER.replace("== label", "in (label, 7)"))
+    with pytest.raises(RefusedError) as refused:
+        approve(project, root)
+    assert (refused.value.code, refused.value.exit_code) == ("changes_not_confirmed", 2)
+    words = str(refused.value)
+    assert 'right += row["prediction"] in (label, 7)' in words
+    assert "scorer.py: " in words
+    assert "The seeds stay" in words
+    assert project.plan().version == 1
+    digest = refused.value.hint.rpartition("--changes ")[2].strip("`.")
+    (shown,) = approve(project, root, digest)
+    assert project.plan().version == 2
+    assert [one.path for one in shown.files] == ["scorer.py"]
+    ((plan, changed),) = changed_since(project, project.plan().name, 1)
+    assert plan.version == 2
+    assert changed == shown.files[0].words
+
+
+def test_what_is_edited_after_it_was_shown_is_shown_again(project: Project, root: Path) -> None:
+    scripted(project, root)
+    (root / "scorer.py").write_text(SCORER + "# harmless\n")
+    with pytest.raises(RefusedError) as refused:
+        approve(project, root)
+    digest = refused.value.hint.rpartition("--changes ")[2].strip("`.")
+    (root / "scorer.py").write_text(SCORER.replace("== label", "in (label, 7)"))
+    with pytest.raises(RefusedError, match="was for other changes"):
+        approve(project, root, digest)
+    assert project.plan().version == 1
+
+
+def test_a_changed_field_says_that_seeds_are_drawn_anew(project: Project, root: Path) -> None:
+    approve(project, root)
+    text = (root / "plan.md").read_text()
+    (root / "plan.md").write_text(text.replace("queries: 20", "queries: 21"))
+    with pytest.raises(RefusedError) as refused:
+        approve(project, root)
+    assert "oracle.queries: 20 -> 21" in str(refused.value)
+    assert "New seeds are drawn" in str(refused.value)
+    assert "What was counted stays counted" in str(refused.value)
+
+
+def test_another_name_says_that_nothing_is_carried_over(project: Project, root: Path) -> None:
+    approve(project, root)
+    name = project.plan().name
+    text = (root / "plan.md").read_text()
+    (root / "plan.md").write_text(text.replace(f"name: {name}", "name: another"))
+    with pytest.raises(RefusedError, match="Another name is another plan"):
+        approve(project, root)
+
+
+def test_changed_rows_are_named(project: Project, root: Path) -> None:
+    approve(project, root)
+    path = project.plan().splits["train"]["path"]
+    with (root / path).open("ab") as stream:
+        stream.write(b"\n")
+    with pytest.raises(RefusedError, match="train split"):
+        approve(project, root)
+
+
+def test_honest_the_same_again_asks_nothing(project: Project, root: Path) -> None:
+    assert approve(project, root) == []
+    assert approve(project, root) == []
+    assert project.plan().version == 1
+    assert changed_since(project, project.plan().name, 1) == []
+
+
+def test_a_long_difference_is_cut_and_counted() -> None:
+    lines = bounded([str(number) for number in range(100)], MOST_LINES, "lines")
+    assert (len(lines), lines[-1]) == (MOST_LINES + 1, "... and 60 more lines")
+
+
+def test_a_table_that_was_exchanged_is_named_by_the_new_plans_path(
+    project: Project, root: Path
+) -> None:
+    approve(project, root)
+    old = project.plan().splits["train"]["path"]
+    other = old.replace("train", "other")
+    (root / other).write_bytes((root / old).read_bytes() + b"\n")
+    (root / "plan.md").write_text((root / "plan.md").read_text().replace(old, other))
+    with pytest.raises(RefusedError, match=r"data.train: .* -> .*other"):
+        approve(project, root)
