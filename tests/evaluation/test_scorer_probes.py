@@ -36,6 +36,19 @@ COUNTS_CALLS = "calls = []\n" + RIGHT.replace(
     "    return", "    calls.append(1)\n    return len(calls) * 1e-3 +"
 )
 WHOLE = SHARE.format("str(int(y)) == str(int(p['prediction']))")
+OWN_ERROR = "class Unreadable(Exception): pass\n" + RIGHT.replace(
+    "    return",
+    "    if any(p['prediction'] not in ('cat', 'dog', 'emu') for p in predictions):\n"
+    "        raise Unreadable('no class')\n    return",
+)
+REFUSES = """\
+class Unreadable(Exception):
+    pass
+
+
+def score(labels, predictions):
+    raise Unreadable("no answer is good enough")
+"""
 LIKELIHOOD = "import math\n" + SHARE.format("math.log(max(p['p_' + y], 1e-9))")
 
 
@@ -64,6 +77,7 @@ def probed(*sources: str, labels=CLASSES, direction=Direction.MAXIMIZE) -> list[
         (COUNTS_CALLS, "scorer_not_deterministic", "and then"),
         (SPEAKER, "scorer_fails", "KeyError: 'speaker'"),
         (SPEAKER.replace("{}['speaker']", "float('nan')"), "scorer_fails", "it is NaN"),
+        (REFUSES, "scorer_fails", "Unreadable: no answer is good enough"),
         ("raise SystemExit('no')\n", "scorer_fails", "it ended with exit code 1: no"),
         ("import os\nos._exit(0)\n", "scorer_fails", "it left no result"),
     ],
@@ -80,6 +94,7 @@ def test_a_scorer_that_gives_the_truth_away_is_refused(script, code, words):
     ("script", "labels", "direction"),
     [
         (RIGHT, CLASSES, Direction.MAXIMIZE),
+        (OWN_ERROR, CLASSES, Direction.MAXIMIZE),
         (SHARE.format("y != p['prediction']"), CLASSES, Direction.MINIMIZE),
         (SHARE.format("abs(y - p['prediction'])"), NUMBERS, Direction.MINIMIZE),
         (WHOLE, np.arange(200) % 3, Direction.MAXIMIZE),

@@ -247,9 +247,9 @@ def test_an_open_project_may_be_checked(project: Project, check: Check) -> None:
 @pytest.mark.parametrize(
     ("metric", "scorer", "closest"),
     [
-        ("acuracy", "accuracy", "accuracy"),
+        ("occuracy", "accuracy", "accuracy"),
         ("quality", "accuracy", None),
-        ("acuracy", "judge.py", "accuracy"),
+        ("micro_f1", "judge.py", "macro_f1"),
     ],
 )
 def test_a_metric_that_the_scorer_does_not_compute_is_told(
@@ -268,7 +268,32 @@ def test_a_metric_that_the_scorer_does_not_compute_is_told(
     assert f"`metric: {closest or scorer}`" in finding.hint
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "weighted"])
+@pytest.mark.parametrize("scorer", ["accuracy", "judge.py"])
+@pytest.mark.parametrize("metric", ["acuracy", "accurracy", "acucracy"])
+def test_a_known_metric_that_is_mistyped_is_refused(
+    root: Path, check: Check, metric: str, scorer: str
+) -> None:
+    text = PLAN.replace("scorer: accuracy", f"scorer: {scorer}").replace(
+        "metric: accuracy", f"metric: {metric}"
+    )
+    (root / "plan.md").write_text(text)
+    (root / "judge.py").write_text("def score(labels, predictions):\n    return 1.0\n")
+    (problem,) = check().problems
+    assert problem.code == "metric_mistyped"
+    assert "the nearest is 'accuracy'" in problem.message
+    assert "metric_unknown" not in [one.code for one in check().findings]
+
+
+def test_a_scorer_may_be_called_what_looks_mistyped(root: Path, check: Check) -> None:
+    text = PLAN.replace("scorer: accuracy", "scorer: acuracy.py").replace(
+        "metric: accuracy", "metric: acuracy"
+    )
+    (root / "plan.md").write_text(text)
+    (root / "acuracy.py").write_text("def score(labels, predictions):\n    return 1.0\n")
+    assert check().problems == ()
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "weighted", "rmsle", "mape"])
 def test_what_a_script_computes_is_the_plans_to_name(
     root: Path, check: Check, metric: str
 ) -> None:
