@@ -115,11 +115,11 @@ def _agreeing(
     ):
         return f"trivial predictor {change(score.baseline):.6g}"
     # `above 0.9` is a bound that the mean must keep, not a number that it must round to.
-    if words.NO_LESS.search(before) or words.NO_MORE.search(before):
+    if way := words.bound(before):
         bound = figure.claim.value / (
             100 if figure.unit == "%" or (figure.claim.value > 1 >= abs(mean)) else 1
         )
-        holds = mean >= bound if words.NO_LESS.search(before) else mean <= bound
+        holds = mean >= bound if way > 0 else mean <= bound
         return f"recomputed {mean:.6g}" if holds else ""
     if (
         words.BEST.search(before)

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from harness.artifacts.experiment_files import Claim
 from harness.claims import vocabulary as words
 from harness.claims.checks import CHECKS, Answer, check_value, missing, of_plan
+from harness.claims.comparison_words import compared_claims
 from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts, named_keys
 from harness.claims.number_roles import Reference
+from harness.claims.row_words import row_claims
 from harness.claims.run_counts import CountedClaim, count_claims, read_here
 from harness.claims.sentences import Sentence
 from harness.claims.statements import Quantity, Statement, statements
@@ -197,7 +199,11 @@ def judged(text: list[Sentence], known: KnownFacts, *, file: str) -> list[Judged
     """The claims of a text's sentences, in their order."""
     claims: list[JudgedClaim] = []
     for sentence in text:
-        counted = count_claims(sentence, known)
+        counted = [
+            *count_claims(sentence, known),
+            *row_claims(sentence, known),
+            *compared_claims(sentence, known),
+        ]
         claims += [_judged_count(one, sentence, file) for one in counted]
         claims += [
             judge_statement(statement, known, file=file)
@@ -218,7 +224,7 @@ def _judged_count(counted: CountedClaim, sentence: Sentence, file: str) -> Judge
         kind=counted.kind,
         evidence=counted.evidence,
         experiment=sentence.experiment,
-        decides=True,
+        decides=counted.decides,
     )
 
 

@@ -87,6 +87,27 @@ class KnownExperiment:
     answers: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """By split whose labels are secret: the numbers of the answer, e.g. of "not better than 0.85 in
     steps of 0.05"."""
+    named_tiers: Mapping[str, float] = field(default_factory=dict)
+    """The plan's tiers by name."""
+    tiers_told: Mapping[str, str | None] = field(default_factory=dict)
+    """By split whose labels are secret: the highest tier that was told."""
+
+    @property
+    def tiers_reached(self) -> dict[str, frozenset[str]]:
+        """By split the names of the tiers that its score reaches."""
+        sign = 1 if self.maximize else -1
+        own = {split: score.mean for split, score in self.scores.items()}
+        own |= {
+            split: self.named_tiers[tier]
+            for split, tier in self.tiers_told.items()
+            if tier is not None and tier in self.named_tiers
+        }
+        return {
+            split: frozenset(
+                name for name, least in self.named_tiers.items() if sign * (mean - least) >= -1e-9
+            )
+            for split, mean in own.items()
+        } | {split: frozenset() for split, tier in self.tiers_told.items() if tier is None}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -131,6 +131,8 @@ class CountedClaim:
     evidence: str
     counts: bool
     """Whether its number is read here: then it is no other count."""
+    decides: bool = True
+    """Whether a gate fails for it."""
 
 
 def count_claims(sentence: Sentence, known: KnownFacts) -> list[CountedClaim]:
@@ -142,9 +144,9 @@ def count_claims(sentence: Sentence, known: KnownFacts) -> list[CountedClaim]:
     text = masked(sentence.text, code=True)
     for pattern, about, check in _CHECKS:
         for match in pattern.finditer(text, sentence.first):
-            if any(_overlap(match.span(), claim.span) for claim in claims):
+            if any(overlap(match.span(), claim.span) for claim in claims):
                 continue
-            if not _is_said_of_it(sentence.text, match, own.id):
+            if not is_said_of_it(sentence.text, match, own.id):
                 continue
             holds = check(match, own, own.tally, known)
             if holds is None:
@@ -166,12 +168,12 @@ def read_here(claims: list[CountedClaim], place: int) -> bool:
     return any(one.counts and one.span[0] <= place < one.span[1] for one in claims)
 
 
-def _is_said_of_it(text: str, match: re.Match[str], experiment: str) -> bool:
-    """Whether the match is stated, and of the experiment itself."""
+def is_said_of_it(text: str, match: re.Match[str], experiment: str, *, but: str = "") -> bool:
+    """Whether the match is stated, and of the experiment itself; `but` may be named beside it."""
     start = max((cut.end() for cut in _BORDER.finditer(text, 0, match.start())), default=0)
     after = _BORDER.search(text, match.end())
     clause = text[start : after.start() if after else len(text)]
-    others = set(re.findall(r"\bexp-\d{4,}\b", clause)) - {experiment}
+    others = set(re.findall(r"\bexp-\d{4,}\b", clause)) - {experiment, but}
     before = text[start : match.start()]
     if others or _FORECAST.search(before) or re.search(r"\?\s*$", text):
         return False
@@ -183,7 +185,7 @@ def _is_said_of_it(text: str, match: re.Match[str], experiment: str) -> bool:
     return _ELSEWHERE.search(clause.replace(said, " ")) is None
 
 
-def _overlap(one: Span, other: Span) -> bool:
+def overlap(one: Span, other: Span) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 

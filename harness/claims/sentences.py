@@ -7,6 +7,7 @@ from html import unescape
 from typing import Any
 
 from harness.claims.figures import normalise
+from harness.claims.readable import joined_number, readable, with_footnotes
 from harness.claims.vocabulary import EXPERIMENT
 from harness.domain.plain_text import plain
 
@@ -16,6 +17,9 @@ _SENTENCE_END = re.compile(
     r"(?<!e\.g)(?<!i\.e)(?<!approx)(?<!vs)(?<!et al\.)(?<=[.!?])\s+(?=[A-Z\"`(\[]|$)"
 )
 _LONGEST = 2000
+_NAME = 60
+"""Characters at most of a line that names the number below it."""
+_ONLY_A_NUMBER = re.compile(r"[\s~≈=:]*\d*[.,]?\d+(?:/\d+)?\s*(?:%|percent)?[\s.!]*")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
 # The line below a table's head: `|---|:--:|`.
@@ -60,14 +64,18 @@ def sentences(
     `quotes`: read quotations too, as in the decision log, which quotes its decisions.
     """
     lines = [
-        normalise(plain(unescape(line)).replace("\n", " "))
-        for line in without_comments(_without_front_matter(plain(text))).split("\n")
+        normalise(readable(plain(unescape(line)).replace("\n", " ")))
+        for line in with_footnotes(
+            without_comments(_without_front_matter(plain(text)))
+        ).split("\n")
     ]
     sections = list(_sections(lines))
     result: list[Sentence] = []
+    before: _Block | None = None
     for block in _blocks(lines, report=report, quotes=quotes):
         if not block.lines:
             continue
+        before, block = block, _with_its_name(before, block)
         about, named = sections[block.line - 1]
         around = " ".join(block.lines)
         shared = {"experiment": about or experiment, "around": around, "report": report}
@@ -77,6 +85,17 @@ def sentences(
             for sentence in made
         )
     return result
+
+
+def _with_its_name(before: _Block | None, block: _Block) -> _Block:
+    """A paragraph that is only a number, with the words of the one before that it belongs to."""
+    alone = len(block.lines) == 1 and _ONLY_A_NUMBER.fullmatch(block.lines[0])
+    if not alone or before is None or before.kind != "text" or len(before.lines[-1]) > _NAME:
+        return block
+    name = before.lines[-1].strip().rstrip(":=")
+    if not name or name[-1] in ".!?;,":
+        return block
+    return _Block(block.line, [f"{name}: {block.lines[0].strip()}"])
 
 
 def _nearest(*named: Set[str]) -> frozenset[str]:
@@ -159,7 +178,7 @@ def _of_text(block: _Block, shared: Mapping[str, Any]) -> Iterator[Sentence]:
     for line in block.lines:
         starts.append(len(text))
         text += line.strip() + " "
-    begin = 0
+    text, begin = joined_number(text), 0
     for end in _ends(text):
         part = text[begin:end]
         if part.strip():

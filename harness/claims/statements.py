@@ -205,6 +205,9 @@ def _difference(
     compared = compared or re.search(r"['’]s\s+$", before)
     if re.search(r"\b(?:floor|threshold|noise)(?: of)?\s*$", before, re.I):
         return None
+    # `rose above 0.6` names where it is, not by how much it rose.
+    if words.CROSSES.search(before) and figure.unit != "points":
+        return None
     of_rows = figure.whole and re.search(r"\brows\b", before)
     column = bool(parsed.sentence.first) and words.GAIN_COLUMN.search(
         parsed.text[: parsed.sentence.first]

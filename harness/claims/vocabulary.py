@@ -6,6 +6,12 @@ when it is matched on the text after it. `[^.;]{0,40}$` keeps a word within its 
 
 import re
 
+_SHARES = tuple(
+    f"{part} of {right} {rows}"
+    for part in ("share", "fraction", "proportion")
+    for right in ("right", "correct")
+    for rows in ("answers", "rows")
+)
 METRICS = (
     "balanced accuracy",
     "accuracy",
@@ -35,6 +41,8 @@ METRICS = (
     "classification error",
     "validation error",
     "val error",
+    "hit rate",
+    *_SHARES,
 )
 """Metric names that are always known, beside those of the project."""
 SAME = {
@@ -47,6 +55,8 @@ SAME = {
     "classification error": "error rate",
     "validation error": "error rate",
     "val error": "error rate",
+    "hit rate": "accuracy",
+    **dict.fromkeys(("hit rate", *_SHARES), "accuracy"),
 }
 COMPLEMENT = {"error rate": "accuracy"}
 """Metric -> the metric of which it is the complement to 1."""
@@ -84,7 +94,7 @@ OF_A_NETWORK = re.compile(
     re.I,
 )
 _SETTINGS = (
-    r"lr|learning[- ]rate|(?<!error )(?<!pass )rate|dropout|momentum|decay|alpha|betas?\d?|gamma"
+    r"lr|learning[- ]rate|(?<!error )(?<!pass )(?<!hit )rate|dropout|momentum|decay|alpha|betas?\d?|gamma"
     r"|lambda|width|depth|seeds?|epochs?|steps?|batch(?:[- ]size)?|temperature|probability|fraction"
     r"|quantile|percentile|version|weights?|noise|sigma|eps(?:ilon)?|cut|clip\w*|patience|factor"
     r"|size|scale|confidence|significance|p|smoothing|ema|norms?|thresholds?|coef\w*|warm-?up|floor"
@@ -158,6 +168,26 @@ NO_LESS = re.compile(
     r"(?:at least|no less than|above|over|more than|exceed\w*|beyond|>=?|≥)\s*(?:an? )?$", re.I
 )
 NO_MORE = re.compile(r"(?:at most|no more than|below|under|less than|<=?|≤)\s*(?:an? )?$", re.I)
+_NOT = (
+    r"(?:\b(?:not(?! only| just| merely)|never|no longer|nor|neither|hardly|in no (?:seed|run|case)|no (?:seed|run))\b"
+    r"|n['’]t\b)[^.;,]{0,60}?"
+)
+_MORE_THAN = r"(?:above|over|more than|higher than|greater than|exceed\w*|beyond|reach\w*|>)"
+_LESS_THAN = r"(?:below|beneath|under|less than|lower than|smaller than|worse than|<)"
+_NOT_LESS = re.compile(rf"{_NOT}\b{_LESS_THAN}\s*(?:an? )?$", re.I)
+_NOT_MORE = re.compile(rf"{_NOT}\b{_MORE_THAN}\s*(?:an? )?$", re.I)
+CROSSES = re.compile(r"\b(?:above|beyond|below|beneath|under)\s*$", re.I)
+
+
+def bound(before: str) -> int:
+    """1 when the number behind `before` is a least value, -1 when it is a most, else 0."""
+    if _NOT_LESS.search(before):
+        return 1
+    if _NOT_MORE.search(before):
+        return -1
+    return 1 if NO_LESS.search(before) else -1 if NO_MORE.search(before) else 0
+
+
 BEST = re.compile(r"\b(?:best|luckiest|highest|top|maximum|max)\b[^.;]{0,60}$", re.I)
 SEED_VALUE = re.compile(r"\b(?:(?<!over )(?<!seeds )seed|run-\d+|run)\b[^.;]{0,30}$", re.I)
 BASELINE = re.compile(r"\b(?:trivial|majority|chance|baseline|dummy)\b[^.;]{0,40}$", re.I)

@@ -161,6 +161,12 @@ def _known(project: Project, experiment: Experiment) -> KnownExperiment | None:
             for split, score in released.items()
             if "released" in score
         },
+        named_tiers={tier.value: least for tier, least in objective.tiers.items()},
+        tiers_told={
+            split: score["released"]["tier"]
+            for split, score in released.items()
+            if "released" in score
+        },
         launches=len(runs),
         seconds=sum(done) / len(done) if done else None,
         logged=_logged(project, counted_runs(runs)),
