@@ -22,6 +22,7 @@ _REFERENCE = (
     rf"(?:the |its |our |that of (?:the |its )?)*(?P<reference>parent|exp-\d{{4,}}|{_CHANCE})"
     r"(?:['’]s)?"
 )
+_FIRST = _REFERENCE.replace("(?P<reference>", "(?P<first>")
 _OURS = (
     r"(?:it|this(?: one| run| experiment| model| network)?|ours|we|exp-(?P<own>\d{4,})"
     r"|(?:the|our) (?:model|network|candidate|experiment|result|ensemble|classifier)"
@@ -32,7 +33,9 @@ _DOES = (
     r"(?:is|was|are|did|does|do|scores?|scored|performs?|performed|ends? up|ended up|comes? out"
     r"|came out)(?: (?:now|also|much|far|clearly|slightly|even|still|a (?:bit|little)|well)){0,2}"
 )
-_NO_OTHER = r"(?! (?:in|at|for) (?!validation|held|the|all|every|each))(?! on (?:speed|memory|time))"
+_NO_OTHER = (
+    r"(?! (?:in|at|for) (?!validation|held|the|all|every|each))(?! on (?:speed|memory|time))"
+)
 _BETTER = (
     rf"\b{_OURS}{_ON} {_DOES} (?P<word>better|worse|more accurate|less accurate) than"
     rf" {_REFERENCE}{_NO_OTHER}",
@@ -52,23 +55,33 @@ _NEARLY = (
     r"|also|even|just|now|then)"
 )
 _VERB = r"(?P<factor>doubl(?:es|ed|ing)|tripl(?:es|ed|ing)|halv(?:es|ed|ing))"
-_TIMES = (
-    r"(?P<factor>twice|double|triple|half|a third|(?:two|three|four|five|ten|\d+) times)"
-)
+_TIMES = r"(?P<factor>twice|double|triple|half|a third|(?:two|three|four|five|ten|\d+) times)"
 _RATIOS = (
-    rf"\b(?:{_NEARLY} )?{_VERB} (?:(?:the|our) )?(?:{_REFERENCE} )?{_QUANTITY}(?: of {_REFERENCE})?"
-    .replace("(?P<reference>", "(?P<first>", 1),
+    rf"\b(?:{_NEARLY} )?{_VERB} (?:(?:the|our) )?(?:{_FIRST} )?{_QUANTITY}"
+    rf"(?: of {_REFERENCE})?",
     rf"\b{_QUANTITY}{_ON} (?:is|was|has|had|were)(?: been)?(?: {_NEARLY})*"
     rf" (?P<factor>halved|doubled|tripled|cut in half)\b"
     rf"(?:[^.;,]{{0,30}}? (?:than|against|over|compared (?:to|with)|to|beside) {_REFERENCE})?",
     rf"\b{_QUANTITY}{_ON} (?:is|was|has|had)(?: {_NEARLY})* {_TIMES}"
-    rf"(?: (?:that|those|the one|as (?:high|large|low|much|many)))?(?: (?:of|as|than))? {_REFERENCE}",
+    r"(?: (?:that|those|the one|as (?:high|large|low|much|many)))?(?: (?:of|as|than))?"
+    rf" {_REFERENCE}",
     rf"\b(?:{_NEARLY} )?{_TIMES} (?:the )?{_QUANTITY} (?:of|as|than) {_REFERENCE}",
 )
 _FACTORS = {
-    **{"twice": 2.0, "double": 2.0, "doubl": 2.0, "two times": 2.0, "triple": 3.0, "tripl": 3.0},
-    **{"half": 0.5, "halv": 0.5, "cut in half": 0.5, "a third": 1 / 3},
-    **{"three times": 3.0, "four times": 4.0, "five times": 5.0, "ten times": 10.0},
+    "twice": 2.0,
+    "double": 2.0,
+    "doubl": 2.0,
+    "two times": 2.0,
+    "triple": 3.0,
+    "tripl": 3.0,
+    "half": 0.5,
+    "halv": 0.5,
+    "cut in half": 0.5,
+    "a third": 1 / 3,
+    "three times": 3.0,
+    "four times": 4.0,
+    "five times": 5.0,
+    "ten times": 10.0,
 }
 _NAMED = r"(?P<mark>[`'\"“*]*)(?P<tier>must|should|could)\b[`'\"”*]*"
 _MET = (
@@ -80,9 +93,9 @@ _TIERS = tuple(
     for pattern in (
         rf"\b{_MET} (?:(?:the|its|our|even|also|target|goal|highest) )*(?P<before>tier )?{_NAMED}"
         r"(?P<after> tier)?",
-        rf"(?:\b(?P<before>tier) {_NAMED}|{_NAMED}(?P<after> tier))"
-        .replace("(?P<mark>", "(?:", 1)
-        .replace("(?P<tier>", "(?P<named>", 1)
+        rf"(?:\b(?P<before>tier) {_NAMED}|{_NAMED}(?P<after> tier))".replace(
+            "(?P<mark>", "(?:", 1
+        ).replace("(?P<tier>", "(?P<named>", 1)
         + rf" (?:is|was|has been)(?: (?:also|even|thus|now))* {_MET}\b",
     )
 )
@@ -97,7 +110,11 @@ def compared_claims(sentence: Sentence, known: KnownFacts) -> list[CountedClaim]
     own = known.experiments.get(sentence.experiment or "")
     if not sentence.report or own is None:
         return []
-    found = [*_tiers(sentence, own), *_orders(sentence, own, known), *_ratios(sentence, own, known)]
+    found = [
+        *_tiers(sentence, own),
+        *_orders(sentence, own, known),
+        *_ratios(sentence, own, known),
+    ]
     claims: list[CountedClaim] = []
     for claim in found:
         if not any(overlap(claim.span, other.span) for other in claims):
@@ -125,9 +142,7 @@ def _near(match: re.Match[str]) -> str:
     return match.string[max(0, match.start() - 25) : match.start()].rpartition(",")[2] + match[0]
 
 
-def _orders(
-    sentence: Sentence, own: KnownExperiment, known: KnownFacts
-) -> Iterator[CountedClaim]:
+def _orders(sentence: Sentence, own: KnownExperiment, known: KnownFacts) -> Iterator[CountedClaim]:
     for match, reference in _matches(_ORDER_PATTERNS, sentence, own):
         word = match.groupdict().get("word") or match["turned"]
         if match.groupdict().get("own") and f"exp-{match['own']}" != own.id:
@@ -141,9 +156,7 @@ def _orders(
             yield _claim(match, holds, _shown(own, pairs, reference))
 
 
-def _ratios(
-    sentence: Sentence, own: KnownExperiment, known: KnownFacts
-) -> Iterator[CountedClaim]:
+def _ratios(sentence: Sentence, own: KnownExperiment, known: KnownFacts) -> Iterator[CountedClaim]:
     for match, reference in _matches(_RATIO_PATTERNS, sentence, own):
         written = match["factor"].lower()
         stem = re.sub(r"(?<=doubl|tripl)(?:es|ed|ing)$|(?<=halv)(?:es|ed|ing)$", "", written)
@@ -197,9 +210,7 @@ def _splits(sentence: Sentence) -> set[str]:
     }
 
 
-def _shown(
-    own: KnownExperiment, pairs: Mapping[str, tuple[float, float]], reference: str
-) -> str:
+def _shown(own: KnownExperiment, pairs: Mapping[str, tuple[float, float]], reference: str) -> str:
     parts = [f"{split} {ours:.6g} and {theirs:.6g}" for split, (ours, theirs) in pairs.items()]
     return f"{own.id} and {reference or 'what it is compared with'} have {', '.join(parts)}"
 

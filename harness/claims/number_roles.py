@@ -309,7 +309,8 @@ def shares(parsed: ParsedSentence) -> Iterator[tuple[Figure, str]]:
 
 def _of_outcome(before: str, after: str) -> str | None:
     for names, metric in ((_RIGHT, "accuracy"), (rf"(?:{_WRONG}|{_WRONG_VERB})", "error rate")):
-        if re.search(rf"\b{names}{_FEW}", before, re.I) or re.match(
+        said = rf"(?:{names}|scores?|scored)" if metric == "accuracy" else names
+        if re.search(rf"\b{said}{_FEW}", before, re.I) or re.match(
             rf"{_BEHIND}{names}\b", after, re.I
         ):
             return metric

@@ -24,6 +24,17 @@ _BLOCK_TAG = r"(?:br|td|th|tr|p|div|li|hr)"
 _INLINE_TAG = (
     r"(?:b|i|u|s|em|strong|span|sub|sup|small|big|mark|font|kbd|tt|code|ins|del|q|wbr|a|bdi|bdo)"
 )
+_FRACTIONS: dict[str, str] = {
+    "\u00bc": "1/4",
+    "\u00bd": "1/2",
+    "\u00be": "3/4",
+    "\u2153": "1/3",
+    "\u2154": "2/3",
+    **{chr(0x2155 + n): f"{n + 1}/5" for n in range(4)},
+    "\u2159": "1/6",
+    "\u215a": "5/6",
+    **{chr(0x215B + n): f"{2 * n + 1}/8" for n in range(4)},
+}
 # In this order: later patterns read what earlier ones leave.
 _CHANGES = tuple(
     (re.compile(pattern, re.I), put)
@@ -44,17 +55,6 @@ _CHANGES = tuple(
         (r"(?<![\w.,])0\s+\.\s*(?=\d)", "0."),
     )
 )
-_FRACTIONS = {
-    "\u00bc": "1/4",
-    "\u00bd": "1/2",
-    "\u00be": "3/4",
-    "\u2153": "1/3",
-    "\u2154": "2/3",
-    **{chr(0x2155 + n): f"{n + 1}/5" for n in range(4)},
-    "\u2159": "1/6",
-    "\u215a": "5/6",
-    **{chr(0x215B + n): f"{2 * n + 1}/8" for n in range(4)},
-}
 _FOOTNOTE = re.compile(r"(?m)^\[\^(?P<name>[\w-]+)\]:[ \t]*(?P<text>.*)$")
 _SPLIT_NUMBER = re.compile(r"(?<![\w.,])0(\s*)\.(\s+)(?=\d)")
 

@@ -29,7 +29,11 @@ _THE_ROWS = (
 )
 _BE = r"(?:is|are|was|were|(?:has|have) been|com(?:es?|ing) out|came out|gets?|got)"
 _DONE = r"(?:answered|classified|predicted|labell?ed|solved|all|also|indeed|now|still)"
-_RIGHT = r"(?:right(?:ly)?|correct(?:ly)?|accurate(?:ly)?|solved|true)"
+# `correctly formatted` is no right answer.
+_RIGHT = (
+    r"(?:right|correct|accurate|solved|true|(?:right|correct|accurate)ly"
+    r"(?! (?!classif|predict|label|answer|solv)[a-z]+ed\b))"
+)
 _WRONG = r"(?:wrong(?:ly)?|incorrect(?:ly)?|mis(?:classified|labell?ed|predicted|taken)|false)"
 _HEDGE = (
     r"(?P<hedge>\b(?:nearly|almost|practically|virtually|about|around|roughly|some|hardly"
@@ -68,14 +72,32 @@ _FRACTION = (
     r"|twentieths?|hundredths?))"
 )
 _PARTS = {
-    **{"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8},
-    **{"ninth": 9, "tenth": 10, "twentieth": 20, "hundredth": 100},
+    "third": 3,
+    "quarter": 4,
+    "fourth": 4,
+    "fifth": 5,
+    "sixth": 6,
+    "seventh": 7,
+    "eighth": 8,
+    "ninth": 9,
+    "tenth": 10,
+    "twentieth": 20,
+    "hundredth": 100,
 }
 _N = r"(?P<n>\d[\d,]*|" + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True)) + r")"
+_NO_PLACE = rf"(?! (?:in|while|during|when|of) (?!(?:the |any |our )*(?:{_SPLIT}|{_ROWS})))"
 _NO_WHOLE = r"(?! ?(?:of|out of|in) (?:the |all |every |each |an? )?(?:\d|hundred))(?! of \d)"
 _NEGATED = re.compile(
     r"(?:\b(?:not|never|far from|less than|no|nothing|anything but|nowhere near|short of|hardly"
     r"|neither|nor|from being|if|without|isn|wasn)\b|n['’]t\b)[^.;,]{0,40}$",
+    re.I,
+)
+_OUT_OF_REACH = re.compile(
+    r"[^.;,]{0,30}\b(?:out of reach|impossible|unlikely|not|never|cannot|would|needs?|far)\b", re.I
+)
+_OF_SOMETHING_ELSE = re.compile(
+    r"\b(?:(?:labels?|columns?|ids?|values?|names?|formats?|shapes?|fields?|files?|hash(?:es)?)"
+    r" (?:of|in|for) (?:nearly |almost )?|(?:an?|any|no|which|some) [\w-]+ (?:that|which|to) )$",
     re.I,
 )
 Bounds = tuple[float, float]
@@ -155,9 +177,9 @@ _READERS: tuple[_Reader, ...] = (
             rf"\bnone (?:{_THE_ROWS}|of them) (?:{_BE} )?(?:{_DONE} )*{_WRONG}\b",
             rf"\b(?:{_MISSES}|mistakes) (?:{_NOT_ONE}|none|nothing)\b(?: {_THE_ROWS})?",
             rf"\b(?:gets?|got) (?:{_NOT_ONE}|none)(?: {_THE_ROWS})? {_WRONG}\b",
-            rf"\b(?:mak(?:es?|ing)|made|commit(?:s|ted)?) {_NOT_ONE} {_MISTAKE}\b",
+            rf"\b(?:mak(?:es?|ing)|made|commit(?:s|ted)?) {_NOT_ONE} {_MISTAKE}\b{_NO_PLACE}",
             rf"(?:\b(?:do|does|did|has|have) not|n['’]t) (?:ma[kd]e|commit\w*)"
-            rf" (?:an?|one|any)(?: single)? {_MISTAKE}\b",
+            rf" (?:an?|one|any)(?: single)? {_MISTAKE}\b{_NO_PLACE}",
             rf"\b(?:{_NOT_ONE}|without (?:an?|any|one)(?: single)?) {_MISTAKE} (?:on|in|over"
             rf"|across|for|among) (?:the |any |all )*(?:{_SPLIT}|{_ROWS})\b",
             rf"\b{_MODEL}{_OF} (?:is|are|was|were) (?:free (?:of|from) {_MISTAKE}"
@@ -170,7 +192,8 @@ _READERS: tuple[_Reader, ...] = (
         _Reader(pattern, _perfect, negatable=True)
         for pattern in _compiled(
             rf"\b(?:{_SCORE}|{_MODEL}|results?|classification){_STILL} (?:is|are|was|were|becomes?"
-            rf"|remains?|comes out|came out){_STILL} {_FLAWLESS}\b(?! (?!on\b|in\b|and\b|over\b|for\b)[a-z])",
+            rf"|remains?|comes out|came out){_STILL} {_FLAWLESS}\b"
+            r"(?! (?!on\b|in\b|and\b|over\b|for\b)[a-z])",
             rf"(?:\b(?:nearly|almost|near|practically)[- ])?\b{_FLAWLESS},? (?:{_SPLIT} )?"
             rf"(?:{_SCORE}|classifiers?|classification|predictions?|answers|results?)\b",
             rf"\b{_GETS}(?: [\w-]+){{0,3}} (?:perfect|flawless|faultless)ly\b",
@@ -202,13 +225,13 @@ _READERS: tuple[_Reader, ...] = (
             rf"\b(?:right|correct|wrong) (?:on|for|about) {_HEDGE}{_N} (?:{_SPLIT} )?{_ROWS}"
             rf"{_NO_WHOLE}",
             rf"\b(?:makes|made) {_HEDGE}{_N} (?:mistakes?|errors?)\b{_NO_WHOLE}",
-            rf"{_HEDGE}(?<![\d.,/])(?<!of )\b{_N} (?:{_SPLIT} )?{_ROWS} (?:{_BE} )(?:{_DONE} )*"
-            rf"(?:{_RIGHT}|{_WRONG})\b",
+            rf"{_HEDGE}(?<![\d.,/])(?<!of )(?<!of the )(?<!of all )\b{_N} (?:{_SPLIT} )?{_ROWS}"
+            rf" (?:{_BE} )(?:{_DONE} )*(?:{_RIGHT}|{_WRONG})\b",
         )
     ),
 )
 _UNREADABLE = re.compile(
-    r"\b[IVXLCDM]{2,}\s?(?:%|per ?cent\b)|百分之[〇零一二三四五六七八九十百点]+"
+    r"\b(?=[IVXLCDM]*[XLC])[IVXLCDM]{2,}\s?(?:%|per ?cent\b)|百分之[〇零一二三四五六七八九十百点]+"
     r"|[一二三四五六七八九][成割][一二三四五六七八九]?"
 )
 
@@ -224,12 +247,21 @@ def row_claims(sentence: Sentence, known: KnownFacts) -> list[CountedClaim]:
         for match in reader.pattern.finditer(text, sentence.first):
             if any(overlap(match.span(), claim.span) for claim in claims):
                 continue
-            taken_back = reader.negatable and _NEGATED.search(text[: match.end()][:-4])
-            if taken_back or not is_said_of_it(sentence.text, match, own.id):
+            if _OF_SOMETHING_ELSE.search(text[: match.start()]) or (
+                reader.negatable and _is_taken_back(text, match)
+            ):
+                continue
+            if not is_said_of_it(sentence.text, match, own.id):
                 continue
             if (claim := _judged(reader, match, own)) is not None:
                 claims.append(claim)
     return claims
+
+
+def _is_taken_back(text: str, match: re.Match[str]) -> bool:
+    """`far from perfect`, `a perfect score is out of reach`."""
+    said = text[: match.end() - 4]
+    return bool(_NEGATED.search(said) or _OUT_OF_REACH.match(text, match.end()))
 
 
 def _unreadable(match: re.Match[str]) -> CountedClaim:
@@ -242,18 +274,12 @@ def _unreadable(match: re.Match[str]) -> CountedClaim:
     )
 
 
-def _judged(
-    reader: _Reader, match: re.Match[str], own: KnownExperiment
-) -> CountedClaim | None:
+def _judged(reader: _Reader, match: re.Match[str], own: KnownExperiment) -> CountedClaim | None:
     named = {one.lastgroup for one in SPLITS.finditer(re.sub(r"[_/]", " ", match.string))}
     if "train" in named:
         return None
     right = of_plan("accuracy", own)
-    scores = {
-        split: score
-        for split, score in own.scores.items()
-        if not named or split in named
-    }
+    scores = {split: score for split, score in own.scores.items() if not named or split in named}
     if right is None or not scores:
         why = f"{own.id} has no recomputed share of right rows" + (
             f" on {' or '.join(sorted(filter(None, named)))}" if named else ""

@@ -179,7 +179,7 @@ def is_said_of_it(text: str, match: re.Match[str], experiment: str, *, but: str 
         return False
     said = match.group()
     # `no run that completed raised ...` is about some runs; `finished its first epoch` is no end.
-    if re.search(r"\b(?:that|which) (?!we\b)", said) or _NO_END.match(text, match.end()):
+    if re.search(r"\b(?:that|which) (?!we\b|of\b)", said) or _NO_END.match(text, match.end()):
         return False
     # `beats the parent` is said of us; what else names the parent is said of it.
     return _ELSEWHERE.search(clause.replace(said, " ")) is None

@@ -65,9 +65,9 @@ def sentences(
     """
     lines = [
         normalise(readable(plain(unescape(line)).replace("\n", " ")))
-        for line in with_footnotes(
-            without_comments(_without_front_matter(plain(text)))
-        ).split("\n")
+        for line in with_footnotes(without_comments(_without_front_matter(plain(text)))).split(
+            "\n"
+        )
     ]
     sections = list(_sections(lines))
     result: list[Sentence] = []

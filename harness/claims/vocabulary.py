@@ -94,7 +94,8 @@ OF_A_NETWORK = re.compile(
     re.I,
 )
 _SETTINGS = (
-    r"lr|learning[- ]rate|(?<!error )(?<!pass )(?<!hit )rate|dropout|momentum|decay|alpha|betas?\d?|gamma"
+    r"lr|learning[- ]rate|(?<!error )(?<!pass )(?<!hit )rate|dropout|momentum|decay|alpha|betas?\d?"
+    r"|gamma"
     r"|lambda|width|depth|seeds?|epochs?|steps?|batch(?:[- ]size)?|temperature|probability|fraction"
     r"|quantile|percentile|version|weights?|noise|sigma|eps(?:ilon)?|cut|clip\w*|patience|factor"
     r"|size|scale|confidence|significance|p|smoothing|ema|norms?|thresholds?|coef\w*|warm-?up|floor"
@@ -169,7 +170,8 @@ NO_LESS = re.compile(
 )
 NO_MORE = re.compile(r"(?:at most|no more than|below|under|less than|<=?|≤)\s*(?:an? )?$", re.I)
 _NOT = (
-    r"(?:\b(?:not(?! only| just| merely)|never|no longer|nor|neither|hardly|in no (?:seed|run|case)|no (?:seed|run))\b"
+    r"(?:\b(?:not(?! only| just| merely)|never|no longer|nor|neither|hardly"
+    r"|in no (?:seed|run|case)|no (?:seed|run))\b"
     r"|n['’]t\b)[^.;,]{0,60}?"
 )
 _MORE_THAN = r"(?:above|over|more than|higher than|greater than|exceed\w*|beyond|reach\w*|>)"

@@ -165,7 +165,9 @@ def _known(project: Project, experiment: Experiment) -> KnownExperiment | None:
         tiers_told={
             split: score["released"]["tier"]
             for split, score in released.items()
+            # An answer that names no tier on validation says only that it is no better.
             if "released" in score
+            and (score["released"]["tier"] is not None or split == Split.HELD_OUT)
         },
         launches=len(runs),
         seconds=sum(done) / len(done) if done else None,

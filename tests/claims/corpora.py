@@ -165,19 +165,20 @@ DISHONEST = (
     "Held-out accuracy is 0.61.",
     "The parent reached 0.61.",
     "exp-0001 is at 0.61.",
+    "The network's accuracy, i.e. its share of right answers, is 0.97.",
+    "The share of right answers is 0.97.",
+    "Accuracy is almost perfect.",
+    "The model scores ninety-seven out of a hundred.",
+    "Nearly all of the rows are right.",
 )
 """Each is found."""
 
 THROUGH = (
-    "The network's accuracy, i.e. its share of right answers, is 0.97.",
-    "The model scores ninety-seven out of a hundred.",
-    "The share of right answers is 0.97.",
     "> accuracy 0.97",
     "If tuned accuracy is 0.97.",
     "We might widen it accuracy is 0.97.",
     "The wide one: 0.97 now.",
     'The log says "accuracy 0.97".',
     "We expect an accuracy of 0.97 and saw just that.",
-    "Accuracy is almost perfect.",
 )
 """Nothing finds them: docs/claims.md says so."""
