@@ -269,6 +269,8 @@ _RATIO = re.compile(
     rf"(?P<whole>{_COUNT})(?![\w/%-]|[.,]\d)",
     re.I,
 )
+_FEW_PARTS = 10
+"""`three of five rows` is a fraction: it says no more digits than that."""
 _RIGHT = r"(?:right|correct|correctly|solves?|solved|accurate)"
 _WRONG = r"(?:wrong|wrongly|incorrect|incorrectly|misclassified|mistaken)"
 _WRONG_VERB = r"(?:misclassif(?:y|ies|ied)|fails on|failed on|errs on|mistakes|is wrong about)"
@@ -328,6 +330,7 @@ def _ratios(text: str) -> Iterator[Figure]:
                 sign="",
                 start=match.start(),
                 end=match.end(),
+                fraction=whole <= _FEW_PARTS,
             )
 
 
