@@ -149,7 +149,8 @@ def _claims(place: LabProject, attack: Attack) -> None:
     result = place.root / EXPERIMENTS / CANDIDATE / "result.md"
     result.parent.mkdir(parents=True, exist_ok=True)
     result.write_text(f"{attack.summary}\n", "utf-8")
-    stated = _SAID.search(attack.summary)
+    # People see the page, not its tags.
+    stated = _SAID.search(re.sub(r"</?b>", "", attack.summary))
     if stated is not None:
         (place.root / "result.json").write_text(
             json.dumps({"accuracy": float(stated[1])}), "utf-8"
