@@ -45,26 +45,27 @@ WHY = 300
 """Most characters of what went wrong in a try."""
 
 
-RAISED = (
+RAISED: tuple[type[BaseException], ...] = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, NameError, OSError),
     *(RuntimeError, SystemExit, TypeError, ValueError),
 )
 """What a script raises on an answer that it does not know, beside errors of its own."""
 
 
-def own_errors() -> tuple[type[Exception], ...]:
-    """The error classes that the script and the files frozen with it define."""
+def refusals() -> tuple[type[BaseException], ...]:
+    """These, and the error classes that the script and the files frozen with it define."""
     names = {
         name
         for name, module in sys.modules.items()
         if str(getattr(module, "__file__", None) or "").startswith(f"{FROZEN}/")
     }
     defined = (value for name in names for value in vars(sys.modules[name]).values())
-    return tuple(
+    own = (
         value
         for value in defined
         if isinstance(value, type) and issubclass(value, Exception) and value.__module__ in names
     )
+    return (*RAISED, *own)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -149,7 +150,7 @@ def try_script(job: dict[str, Any]) -> dict[str, Any]:
 def tried(script: Callable[..., Any], job: dict[str, Any], columns: Columns) -> Any:
     try:
         return plain(number(script(list(job["labels"]), as_records(job["ids"], columns))))
-    except (*RAISED, *own_errors()) as error:
+    except refusals() as error:
         return {"why": f"{type(error).__name__}: {error}"[:WHY]}
 
 
