@@ -19,30 +19,40 @@ _CHANCE = (
     r"|random (?:guess\w*|predictor))"
 )
 _REFERENCE = (
-    rf"(?:the |its |our |that of (?:the |its )?)*(?P<reference>parent|exp-\d{{4,}}|{_CHANCE})"
+    rf"(?:the |its |our |that of (?:the "
+    rf"|its )?)*(?P<reference>parent|exp-\d{{4,}}|{_CHANCE})"
     r"(?:['’]s)?"
 )
 _FIRST = _REFERENCE.replace("(?P<reference>", "(?P<first>")
 _OURS = (
-    r"(?:it|this(?: one| run| experiment| model| network)?|ours|we|exp-(?P<own>\d{4,})"
-    r"|(?:the|our) (?:model|network|candidate|experiment|result|ensemble|classifier)"
+    r"(?:it|this(?: one| run| experiment| model"
+    r"| network)?|ours|we|exp-(?P<own>\d{4,})"
+    r"|(?:the|our) (?:model|network|candidate"
+    r"|experiment|result|ensemble|classifier)"
     r"|(?:validation |held-out )?(?:accuracy|score))"
 )
 _ON = r"(?: on (?:the )?(?:validation|held[- ]out|test)(?: (?:set|split|data|rows))?)?"
 _DOES = (
-    r"(?:is|was|are|did|does|do|scores?|scored|performs?|performed|ends? up|ended up|comes? out"
-    r"|came out)(?: (?:now|also|much|far|clearly|slightly|even|still|a (?:bit|little)|well)){0,2}"
+    r"(?:is|was|are|did|does|do|scores?|scored"
+    r"|performs?|performed|ends? up|ended up|comes? out"
+    r"|came out)(?: (?:now|also|much|far|clearly"
+    r"|slightly|even|still|a (?:bit|little)|well)){0,2}"
 )
 _NO_OTHER = (
-    r"(?! (?:in|at|for) (?!validation|held|the|all|every|each))(?! on (?:speed|memory|time))"
+    r"(?! (?:in|at|for) (?!validation|held|the|all"
+    r"|every|each))(?! on (?:speed|memory|time))"
 )
 _BETTER = (
-    rf"\b{_OURS}{_ON} {_DOES} (?P<word>better|worse|more accurate|less accurate) than"
+    rf"\b{_OURS}{_ON} {_DOES} (?P<word>better"
+    rf"|worse|more accurate|less accurate) than"
     rf" {_REFERENCE}{_NO_OTHER}",
-    rf"\b{_OURS}{_ON} (?:clearly |also |still |now )?(?P<word>beats?|beat|outperform(?:s|ed)?"
-    rf"|surpass(?:es|ed)?|overtakes?|loses? to|lost to|trails?|falls? behind) {_REFERENCE}"
+    rf"\b{_OURS}{_ON} (?:clearly |also |still "
+    rf"|now )?(?P<word>beats?|beat|outperform(?:s|ed)?"
+    rf"|surpass(?:es|ed)?|overtakes?|loses? to"
+    rf"|lost to|trails?|falls? behind) {_REFERENCE}"
     rf"{_NO_OTHER}",
-    rf"\b{_REFERENCE}{_ON} {_DOES} (?P<turned>better|worse|more accurate|less accurate) than"
+    rf"\b{_REFERENCE}{_ON} {_DOES} (?P<turned>better"
+    rf"|worse|more accurate|less accurate) than"
     r" (?:it\b|this\b|ours|us\b|(?:the|our) (?:model|network|candidate))",
 )
 _WORSE = re.compile(r"worse|less|lose|lost|trail|fall", re.I)
@@ -51,7 +61,8 @@ _QUANTITY = (
     r"(?:accuracy|acc|score|errors?(?: rate)?|mistakes))(?! bars?)"
 )
 _NEARLY = (
-    r"(?:(?P<nearly>nearly|almost|about|roughly|around)|(?P<more>more than|over|at least)|only"
+    r"(?:(?P<nearly>nearly|almost|about|roughly"
+    r"|around)|(?P<more>more than|over|at least)|only"
     r"|also|even|just|now|then)"
 )
 _VERB = r"(?P<factor>doubl(?:es|ed|ing)|tripl(?:es|ed|ing)|halv(?:es|ed|ing))"
@@ -61,11 +72,14 @@ _RATIOS = (
     rf"(?: of {_REFERENCE})?",
     rf"\b{_QUANTITY}{_ON} (?:is|was|has|had|were)(?: been)?(?: {_NEARLY})*"
     rf" (?P<factor>halved|doubled|tripled|cut in half)\b"
-    rf"(?:[^.;,]{{0,30}}? (?:than|against|over|compared (?:to|with)|to|beside) {_REFERENCE})?",
+    rf"(?:[^.;,]{{0,30}}? (?:than|against|over"
+    rf"|compared (?:to|with)|to|beside) {_REFERENCE})?",
     rf"\b{_QUANTITY}{_ON} (?:is|was|has|had)(?: {_NEARLY})* {_TIMES}"
-    r"(?: (?:that|those|the one|as (?:high|large|low|much|many)))?(?: (?:of|as|than))?"
+    r"(?: (?:that|those|the one|as (?:high|large"
+    r"|low|much|many)))?(?: (?:of|as|than))?"
     rf" {_REFERENCE}",
-    rf"\b(?:{_NEARLY} )?{_TIMES} (?:the )?{_QUANTITY} (?:of|as|than) {_REFERENCE}",
+    rf"\b(?:{_NEARLY} )?{_TIMES} (?:the )?{_QUANTITY} (?:of"
+    rf"|as|than) {_REFERENCE}",
 )
 _FACTORS = {
     "twice": 2.0,
@@ -85,13 +99,15 @@ _FACTORS = {
 }
 _NAMED = r"(?P<mark>[`'\"“*]*)(?P<tier>must|should|could)\b[`'\"”*]*"
 _MET = (
-    r"(?:reach(?:es|ed)?|meets?|met|pass(?:es|ed)?|clear(?:s|ed)?|attain(?:s|ed)?"
+    r"(?:reach(?:es|ed)?|meets?|met|pass(?:es"
+    r"|ed)?|clear(?:s|ed)?|attain(?:s|ed)?"
     r"|achiev(?:es|ed)|exceed(?:s|ed)?|hits?|satisf(?:ies|ied))"
 )
 _TIERS = tuple(
     re.compile(pattern, re.I)
     for pattern in (
-        rf"\b{_MET} (?:(?:the|its|our|even|also|target|goal|highest) )*(?P<before>tier )?{_NAMED}"
+        rf"\b{_MET} (?:(?:the|its|our|even|also|target"
+        rf"|goal|highest) )*(?P<before>tier )?{_NAMED}"
         r"(?P<after> tier)?",
         rf"(?:\b(?P<before>tier) {_NAMED}|{_NAMED}(?P<after> tier))".replace(
             "(?P<mark>", "(?:", 1

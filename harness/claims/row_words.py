@@ -15,7 +15,8 @@ from harness.claims.sentences import Sentence
 from harness.claims.vocabulary import SPLITS
 
 _ROWS = (
-    r"(?:rows?|examples?|samples?|images?|predictions?|answers?|questions?|problems?|cases?"
+    r"(?:rows?|examples?|samples?|images?|predictions?"
+    r"|answers?|questions?|problems?|cases?"
     r"|inputs?|items?|sentences?)"
 )
 _SPLIT = r"(?:validation|val|held[- ]out|test|evaluation)"
@@ -36,39 +37,49 @@ _RIGHT = (
 )
 _WRONG = r"(?:wrong(?:ly)?|incorrect(?:ly)?|mis(?:classified|labell?ed|predicted|taken)|false)"
 _HEDGE = (
-    r"(?P<hedge>\b(?:nearly|almost|practically|virtually|about|around|roughly|some|hardly"
+    r"(?P<hedge>\b(?:nearly|almost|practically"
+    r"|virtually|about|around|roughly|some|hardly"
     r"|close to|not|only|just|than|over|under|least|most|up to)\s+)?"
 )
 _GETS = (
-    r"(?:gets?|got|answer(?:s|ed)?|classif(?:y|ies|ied)|predict(?:s|ed)?|solve[sd]?"
+    r"(?:gets?|got|answer(?:s|ed)?|classif(?:y"
+    r"|ies|ied)|predict(?:s|ed)?|solve[sd]?"
     r"|label(?:s|led|ed)?)"
 )
 _MISTAKE = (
-    rf"(?:mistakes?|misclassifications?|mispredictions?|errors?|{_WRONG} {_ROWS}"
+    rf"(?:mistakes?|misclassifications?"
+    rf"|mispredictions?|errors?|{_WRONG} {_ROWS}"
     r"|(?:classification|prediction) errors?)"
 )
 _NOT_ONE = r"(?:no|zero|0|not (?:one|an?|any)(?: single)?|never an?)(?: single)?"
 _MODEL = (
-    r"(?:models?|networks?|nets?|classifiers?|it|we|predictions?|answers?|ensembles?|candidates?"
+    r"(?:models?|networks?|nets?|classifiers?|it|we"
+    r"|predictions?|answers?|ensembles?|candidates?"
     r"|experiments?|exp-\d+)"
 )
 _MISSES = r"(?:misclassif(?:y|ies|ied)|mislabel\w*|mispredict\w*|errs on|erred on|misses|missed)"
 _SCORE = (
-    r"(?:(?:balanced )?accurac(?:y|ies)|scores?|acc|f1|auc|auroc|precision|recall|top-1|hit rate"
+    r"(?:(?:balanced )?accurac(?:y|ies)|scores?|acc"
+    r"|f1|auc|auroc|precision|recall|top-1|hit rate"
     r"|performance)"
 )
 _FLAWLESS = r"(?:perfect|flawless|faultless|impeccable|error[- ]free|infallible|unerring)"
 _STILL = (
-    rf"(?: (?:on|in|over) (?:the |our |all )?(?:{_SPLIT})?\s?(?:set|split|data|{_ROWS})?"
-    r"| (?:now|almost|nearly|simply|practically|virtually|really|quite|absolutely|indeed|always"
+    rf"(?: (?:on|in|over) (?:the |our "
+    rf"|all )?(?:{_SPLIT})?\s?(?:set|split|data|{_ROWS})?"
+    r"| (?:now|almost|nearly|simply|practically"
+    r"|virtually|really|quite|absolutely|indeed|always"
     r"|also|truly|completely|entirely)){0,3}"
 )
 _FRACTION = (
     r"(?P<over>(?:more than|over|above|at least|no less than|beyond) )?"
     r"(?P<under>(?:less than|fewer than|under|below|at most|no more than) )?"
-    r"(?:(?:about|around|roughly|nearly|almost|some|only|just|exactly|the|its|a full) )*"
-    r"(?:(?P<half>half|halves)|(?P<top>an?|one|two|three|four|five|six|seven|eight|nine|\d{1,3})"
-    r"[- ](?P<part>thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?"
+    r"(?:(?:about|around|roughly|nearly|almost"
+    r"|some|only|just|exactly|the|its|a full) )*"
+    r"(?:(?P<half>half|halves)|(?P<top>an?|one|two"
+    r"|three|four|five|six|seven|eight|nine|\d{1,3})"
+    r"[- ](?P<part>thirds?|quarters?|fourths?|fifths?"
+    r"|sixths?|sevenths?|eighths?|ninths?|tenths?"
     r"|twentieths?|hundredths?))"
 )
 _PARTS = {
@@ -88,7 +99,8 @@ _N = r"(?P<n>\d[\d,]*|" + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True)) 
 _NO_PLACE = rf"(?! (?:in|while|during|when|of) (?!(?:the |any |our )*(?:{_SPLIT}|{_ROWS})))"
 _NO_WHOLE = r"(?! ?(?:of|out of|in) (?:the |all |every |each |an? )?(?:\d|hundred))(?! of \d)"
 _NEGATED = re.compile(
-    r"(?:\b(?:not|never|far from|less than|no|nothing|anything but|nowhere near|short of|hardly"
+    r"(?:\b(?:not|never|far from|less than|no|nothing"
+    r"|anything but|nowhere near|short of|hardly"
     r"|neither|nor|from being|if|without|isn|wasn)\b|n['’]t\b)[^.;,]{0,40}$",
     re.I,
 )
@@ -96,8 +108,10 @@ _OUT_OF_REACH = re.compile(
     r"[^.;,]{0,30}\b(?:out of reach|impossible|unlikely|not|never|cannot|would|needs?|far)\b", re.I
 )
 _OF_SOMETHING_ELSE = re.compile(
-    r"\b(?:(?:labels?|columns?|ids?|values?|names?|formats?|shapes?|fields?|files?|hash(?:es)?)"
-    r" (?:of|in|for) (?:nearly |almost )?|(?:an?|any|no|which|some) [\w-]+ (?:that|which|to) )$",
+    r"\b(?:(?:labels?|columns?|ids?|values?|names?"
+    r"|formats?|shapes?|fields?|files?|hash(?:es)?)"
+    r" (?:of|in|for) (?:nearly |almost )?|(?:an?|any"
+    r"|no|which|some) [\w-]+ (?:that|which|to) )$",
     re.I,
 )
 Bounds = tuple[float, float]
@@ -167,36 +181,53 @@ _READERS: tuple[_Reader, ...] = (
     *(
         _Reader(pattern, _every)
         for pattern in _compiled(
-            rf"{_HEDGE}\b(?:all|every|each|100 ?%)(?: (?:single|one|and every))* {_THE_ROWS},?"
+            rf"{_HEDGE}\b(?:all|every|each|100 ?%)(?: (?:single"
+            rf"|one|and every))* {_THE_ROWS},?"
             rf" (?:{_BE} )?(?:{_DONE} )*{_RIGHT}\b",
-            rf"\b{_GETS} {_HEDGE}(?:all|every|each)(?: single)? (?:{_THE_ROWS}|of them)"
+            rf"\b{_GETS} {_HEDGE}(?:all|every"
+            rf"|each)(?: single)? (?:{_THE_ROWS}|of them)"
             rf" {_RIGHT}\b",
-            rf"\b{_GETS} {_HEDGE}(?:everything|them all|all of it) {_RIGHT}\b",
-            rf"\bsolves? {_HEDGE}(?:all|every|each)(?: single)? {_THE_ROWS}\b",
+            rf"\b{_GETS} {_HEDGE}(?:everything"
+            rf"|them all|all of it) {_RIGHT}\b",
+            rf"\bsolves? {_HEDGE}(?:all|every"
+            rf"|each)(?: single)? {_THE_ROWS}\b",
             rf"\b{_NOT_ONE} {_THE_ROWS} (?:{_BE} )?(?:{_DONE} )*{_WRONG}\b",
-            rf"\bnone (?:{_THE_ROWS}|of them) (?:{_BE} )?(?:{_DONE} )*{_WRONG}\b",
-            rf"\b(?:{_MISSES}|mistakes) (?:{_NOT_ONE}|none|nothing)\b(?: {_THE_ROWS})?",
-            rf"\b(?:gets?|got) (?:{_NOT_ONE}|none)(?: {_THE_ROWS})? {_WRONG}\b",
-            rf"\b(?:mak(?:es?|ing)|made|commit(?:s|ted)?) {_NOT_ONE} {_MISTAKE}\b{_NO_PLACE}",
-            rf"(?:\b(?:do|does|did|has|have) not|n['’]t) (?:ma[kd]e|commit\w*)"
+            rf"\bnone (?:{_THE_ROWS}"
+            rf"|of them) (?:{_BE} )?(?:{_DONE} )*{_WRONG}\b",
+            rf"\b(?:{_MISSES}|mistakes) (?:{_NOT_ONE}"
+            rf"|none|nothing)\b(?: {_THE_ROWS})?",
+            rf"\b(?:gets?|got) (?:{_NOT_ONE}"
+            rf"|none)(?: {_THE_ROWS})? {_WRONG}\b",
+            rf"\b(?:mak(?:es?|ing)|made|commit(?:s"
+            rf"|ted)?) {_NOT_ONE} {_MISTAKE}\b{_NO_PLACE}",
+            rf"(?:\b(?:do|does|did|has|have) not"
+            rf"|n['’]t) (?:ma[kd]e|commit\w*)"
             rf" (?:an?|one|any)(?: single)? {_MISTAKE}\b{_NO_PLACE}",
-            rf"\b(?:{_NOT_ONE}|without (?:an?|any|one)(?: single)?) {_MISTAKE} (?:on|in|over"
+            rf"\b(?:{_NOT_ONE}|without (?:an?|any"
+            rf"|one)(?: single)?) {_MISTAKE} (?:on|in|over"
             rf"|across|for|among) (?:the |any |all )*(?:{_SPLIT}|{_ROWS})\b",
-            rf"\b{_MODEL}{_OF} (?:is|are|was|were) (?:free (?:of|from) {_MISTAKE}"
+            rf"\b{_MODEL}{_OF} (?:is|are|was"
+            rf"|were) (?:free (?:of|from) {_MISTAKE}"
             r"|without (?:an? |any )?(?:single )?(?:mistakes?|errors?))",
-            rf"\b{_MODEL}{_OF} (?:never|at no time) (?:errs?|erred|fails?|{_MISSES})\b",
-            rf"\b{_MODEL}{_OF} (?:is|are|was|were) (?:never {_WRONG}|always {_RIGHT})\b",
+            rf"\b{_MODEL}{_OF} (?:never|at no time) (?:errs?"
+            rf"|erred|fails?|{_MISSES})\b",
+            rf"\b{_MODEL}{_OF} (?:is|are|was"
+            rf"|were) (?:never {_WRONG}|always {_RIGHT})\b",
         )
     ),
     *(
         _Reader(pattern, _perfect, negatable=True)
         for pattern in _compiled(
-            rf"\b(?:{_SCORE}|{_MODEL}|results?|classification){_STILL} (?:is|are|was|were|becomes?"
+            rf"\b(?:{_SCORE}|{_MODEL}|results?"
+            rf"|classification){_STILL} (?:is|are|was|were|becomes?"
             rf"|remains?|comes out|came out){_STILL} {_FLAWLESS}\b"
             r"(?! (?!on\b|in\b|and\b|over\b|for\b)[a-z])",
-            rf"(?:\b(?:nearly|almost|near|practically)[- ])?\b{_FLAWLESS},? (?:{_SPLIT} )?"
-            rf"(?:{_SCORE}|classifiers?|classification|predictions?|answers|results?)\b",
-            rf"\b{_GETS}(?: [\w-]+){{0,3}} (?:perfect|flawless|faultless)ly\b",
+            rf"(?:\b(?:nearly|almost|near"
+            rf"|practically)[- ])?\b{_FLAWLESS},? (?:{_SPLIT} )?"
+            rf"(?:{_SCORE}|classifiers?|classification"
+            rf"|predictions?|answers|results?)\b",
+            rf"\b{_GETS}(?: [\w-]+){{0,3}} (?:perfect"
+            rf"|flawless|faultless)ly\b",
             rf"\b(?:perfect|flawless|faultless)ly {_GETS}\b",
         )
     ),
@@ -205,10 +236,13 @@ _READERS: tuple[_Reader, ...] = (
         for pattern in _compiled(
             rf"\b{_FRACTION} {_THE_ROWS} (?:{_BE} )?(?:{_DONE} )*(?:{_RIGHT}|{_WRONG})\b",
             rf"\b{_FRACTION} (?:{_BE} )?(?:{_DONE} )*(?:{_RIGHT}|{_WRONG})\b",
-            rf"\b(?:{_RIGHT}|{_WRONG}|mistakes?) (?:on|in|for|about) {_FRACTION} {_THE_ROWS}",
-            rf"\b{_SCORE}{_OF}(?: (?:is|was|of|at|reach\w*|came out at|comes to|now|rose to|:|="
+            rf"\b(?:{_RIGHT}|{_WRONG}|mistakes?) (?:on"
+            rf"|in|for|about) {_FRACTION} {_THE_ROWS}",
+            rf"\b{_SCORE}{_OF}(?: (?:is|was|of|at|reach\w*"
+            rf"|came out at|comes to|now|rose to|:|="
             rf"))*[:=]? {_FRACTION}(?! (?:of|the|an?|that|as)\b)",
-            rf"\berror(?: rate)?{_OF}(?: (?:is|was|of|at|now))+ {_FRACTION}(?! (?:of|the|that)\b)",
+            rf"\berror(?: rate)?{_OF}(?: (?:is|was|of|at"
+            rf"|now))+ {_FRACTION}(?! (?:of|the|that)\b)",
         )
     ),
     *(
@@ -220,18 +254,22 @@ _READERS: tuple[_Reader, ...] = (
     *(
         _Reader(pattern, _rows)
         for pattern in _compiled(
-            rf"\b(?:{_MISSES}|fails on|failed on) {_HEDGE}{_N} (?:{_SPLIT} )?{_ROWS}{_NO_WHOLE}",
+            rf"\b(?:{_MISSES}|fails on"
+            rf"|failed on) {_HEDGE}{_N} (?:{_SPLIT} )?{_ROWS}{_NO_WHOLE}",
             rf"\b(?:gets?|got) {_HEDGE}{_N} (?:{_SPLIT} )?{_ROWS}{_NO_WHOLE} (?:right|wrong)\b",
-            rf"\b(?:right|correct|wrong) (?:on|for|about) {_HEDGE}{_N} (?:{_SPLIT} )?{_ROWS}"
+            rf"\b(?:right|correct|wrong) (?:on|for"
+            rf"|about) {_HEDGE}{_N} (?:{_SPLIT} )?{_ROWS}"
             rf"{_NO_WHOLE}",
-            rf"\b(?:makes|made) {_HEDGE}{_N} (?:mistakes?|errors?)\b{_NO_WHOLE}",
+            rf"\b(?:makes|made) {_HEDGE}{_N} (?:mistakes?"
+            rf"|errors?)\b{_NO_WHOLE}",
             rf"{_HEDGE}(?<![\d.,/])(?<!of )(?<!of the )(?<!of all )\b{_N} (?:{_SPLIT} )?{_ROWS}"
             rf" (?:{_BE} )(?:{_DONE} )*(?:{_RIGHT}|{_WRONG})\b",
         )
     ),
 )
 _UNREADABLE = re.compile(
-    r"\b(?=[IVXLCDM]*[XLC])[IVXLCDM]{2,}\s?(?:%|per ?cent\b)|百分之[〇零一二三四五六七八九十百点]+"
+    r"\b(?=[IVXLCDM]*[XLC])[IVXLCDM]{2,}\s?(?:%"
+    r"|per ?cent\b)|百分之[〇零一二三四五六七八九十百点]+"
     r"|[一二三四五六七八九][成割][一二三四五六七八九]?"
 )
 

@@ -19,25 +19,33 @@ _NUMBER = r"(?:\d{1,4}|" + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _UNITS = r"(?:runs?|seeds?|launch(?:es)?|trainings?|attempts?)"
 # What may stand between `every run` and its verb: `every run that we started has completed`.
 _BETWEEN = (
-    r"(?:,? (?:of (?:it|this experiment|the experiment|exp-\d+)|have|has|had|were|was|are|is|did"
-    r"|also|then|that|which|we|started|launched|registered|successfully|normally|cleanly|been"
+    r"(?:,? (?:of (?:it|this experiment|the experiment"
+    r"|exp-\d+)|have|has|had|were|was|are|is|did"
+    r"|also|then|that|which|we|started|launched"
+    r"|registered|successfully|normally|cleanly|been"
     r"|actually|eventually|even|ever)){0,5} "
 )
 _DONE = (
-    r"(?:complet(?:ed|e|es)|finish(?:ed|es)?|succeed(?:ed|s)?|successful(?:ly)?|went through"
+    r"(?:complet(?:ed|e|es)|finish(?:ed|es)?"
+    r"|succeed(?:ed|s)?|successful(?:ly)?|went through"
     r"|(?:ran|run) (?:through|to (?:the |their )?(?:end|completion))"
-    r"|ended (?:normally|cleanly|well|without an? (?:error|failure)|without errors))\b"
+    r"|ended (?:normally|cleanly|well"
+    r"|without an? (?:error|failure)|without errors))\b"
 )
 _FAILED = r"(?:fail(?:ed|s)?|crash(?:ed|es)?|died|killed|lost|aborted|broke(?: off)?)\b"
 _ALL = (
     r"(?P<all>(?:not |nearly |almost )?\b(?:all|every|each|both))(?: of)?"
     r"(?: (?:the|its|our|these))?"
-    rf"(?: (?:one|single|last))?(?: {_NUMBER})?(?: of (?:the|its|our)(?: {_NUMBER})?)?"
-    rf"(?: (?:random|different|registered|launched|started))? (?P<unit>{_UNITS})"
+    rf"(?: (?:one|single|last))?(?: {_NUMBER})?(?: of (?:the"
+    rf"|its|our)(?: {_NUMBER})?)?"
+    rf"(?: (?:random|different|registered"
+    rf"|launched|started))? (?P<unit>{_UNITS})"
 )
 _NONE = (
-    rf"\b(?:no|none of (?:the|its|our|these)(?: {_NUMBER})?|zero|0|not (?:one|a single)"
-    rf"(?: of (?:the|its|our))?)(?: (?:single|one|registered|launched|started))? (?P<unit>{_UNITS})"
+    rf"\b(?:no|none of (?:the|its|our"
+    rf"|these)(?: {_NUMBER})?|zero|0|not (?:one|a single)"
+    rf"(?: of (?:the|its|our))?)(?: (?:single|one"
+    rf"|registered|launched|started))? (?P<unit>{_UNITS})"
 )
 _SOME = (
     rf"(?<![\w.])(?P<n>{_NUMBER})"
@@ -46,8 +54,10 @@ _SOME = (
 )
 _NO = r"\b(?:no|zero|0|without (?:an?|any|one)|not (?:a single|one|any))"
 _ALARM_MORE = (
-    r"(?! (?:threshold|limit|setting|kind|code|detector|settings|log|file)| (?:was|is|were|are)"
-    r" (?:switched|turned|ignored|disabled|silenced|left|missed|missing|open|unexplained|needed)"
+    r"(?! (?:threshold|limit|setting|kind|code"
+    r"|detector|settings|log|file)| (?:was|is|were|are)"
+    r" (?:switched|turned|ignored|disabled|silenced"
+    r"|left|missed|missing|open|unexplained|needed)"
     r"|[^.;,]{0,12} (?:remains?|stands?|without|stays?|left)\b)"
 )
 _ALL_DONE = re.compile(_ALL + _BETWEEN + rf"(?P<verb>{_DONE}|{_FAILED})", re.I)
@@ -60,13 +70,16 @@ _COUNT_KIND = re.compile(
     re.I,
 )
 _NO_FAILURE = re.compile(
-    rf"{_NO} (?:failures?|crash(?:es)?|(?:failed|crashed|lost|aborted) {_UNITS})\b"
-    r"(?! (?:mode|case|(?:is|was|are|were) (?:counted|used|included|in)\b|counts|enters))"
+    rf"{_NO} (?:failures?|crash(?:es)?|(?:failed"
+    rf"|crashed|lost|aborted) {_UNITS})\b"
+    r"(?! (?:mode|case|(?:is|was|are|were) (?:counted"
+    r"|used|included|in)\b|counts|enters))"
     r"|\bnothing (?:failed|crashed)\b",
     re.I,
 )
 _COUNT_LISTED = re.compile(
-    rf"\b(?P<unit>runs|seeds)\s*[:=]\s*(?P<n>{_NUMBER}) (?P<verb>completed|finished|failed)\b",
+    rf"\b(?P<unit>runs|seeds)\s*[:=]\s*(?P<n>{_NUMBER}) (?P<verb>completed"
+    rf"|finished|failed)\b",
     re.I,
 )
 _COUNT_FAILURE = re.compile(
@@ -74,7 +87,8 @@ _COUNT_FAILURE = re.compile(
 )
 _NO_ALARM = re.compile(
     rf"(?:{_NO}(?: (?P<kind>[a-z]+(?:[_ ][a-z]+){{0,2}}))? alarms?\b{_ALARM_MORE}"
-    r"|\b(?:never|not|n't) (?:rais\w+|trigger\w*|set off|caused?)(?: an?| any| one)? alarms?\b"
+    r"|\b(?:never|not|n't) (?:rais\w+|trigger\w*"
+    r"|set off|caused?)(?: an?| any| one)? alarms?\b"
     r"|\balarms?: (?:none|no|0)\b)",
     re.I,
 )
@@ -84,21 +98,25 @@ _COUNT_ALARMS = re.compile(
     re.I,
 )
 _NO_DIVERGENCE = re.compile(
-    rf"(?:{_NONE}{_BETWEEN}diverged|{_NO} divergence|\bnothing diverged|\bnever diverged"
+    rf"(?:{_NONE}{_BETWEEN}diverged|{_NO} divergence"
+    rf"|\bnothing diverged|\bnever diverged"
     r"|\b(?:did not|didn['’]t) diverge)\b(?! alarm)",
     re.I,
 )
 _NO_NAN = re.compile(rf"(?:{_NO} (?:NaNs?|non-finite (?:values?|loss(?:es)?|gradients?))\b)", re.I)
 _REACHES = re.compile(
-    rf"{_ALL}\b[^.;,]{{0,40}}?\b(?:(?P<than>above|over|at least|no less than|more than"
+    rf"{_ALL}\b[^.;,]{{0,40}}?\b(?:(?P<than>above"
+    rf"|over|at least|no less than|more than"
     r"|exceed(?:s|ed)?|better than|higher than|reach(?:es|ed)?)"
     r"|(?P<under>below|under|at most|less than|lower than|worse than))"
     r" (?P<x>\d*\.\d+|\d+(?:\.\d+)?(?=\s?%))(?P<percent>\s?%)?",
     re.I,
 )
 _BEATS = re.compile(
-    rf"{_ALL}\b[^.;,]{{0,30}}?\b(?:beats?|better than|improve[sd]? (?:on|over|upon)"
-    r"|above|outperform(?:s|ed)?|higher than) (?:that of )?(?:the|its|our) parent\b",
+    rf"{_ALL}\b[^.;,]{{0,30}}?\b(?:beats?"
+    rf"|better than|improve[sd]? (?:on|over|upon)"
+    r"|above|outperform(?:s|ed)?"
+    r"|higher than) (?:that of )?(?:the|its|our) parent\b",
     re.I,
 )
 _EXPERIMENTS = re.compile(
@@ -108,15 +126,20 @@ _EXPERIMENTS = re.compile(
 )
 _BORDER = re.compile(r"[;:,.]\s|\s(?:but|while|whereas|although|though|and|so|because)\s", re.I)
 _ELSEWHERE = re.compile(
-    r"\b(?:parent|baseline|reference|previous|earlier|paper|authors?|et al|literature|elsewhere"
-    r"|before|other experiments?|last time|they|their|run-\d+|counted|kept|remaining|seeds? \d+)\b",
+    r"\b(?:parent|baseline|reference|previous|earlier"
+    r"|paper|authors?|et al|literature|elsewhere"
+    r"|before|other experiments?|last time|they|their"
+    r"|run-\d+|counted|kept|remaining|seeds? \d+)\b",
     re.I,
 )
 _NO_END = re.compile(r" (?:its|their|epochs?\b|the (?:first|warm))", re.I)
 _FORECAST = re.compile(
-    r"\b(?:would|might|may|could|should|will|expect\w*|hop(?:e|ing)|if|whether|unless|until|when"
-    r"|once|plan(?:s|ned)? to|want\w*|needs?|must|next|try|suppose|hypothes\w*|requires?|wait\w*"
-    r"|at least|at most|up to|more than|fewer than|first|last|second|third|such|further|per)\b",
+    r"\b(?:would|might|may|could|should|will|expect\w*"
+    r"|hop(?:e|ing)|if|whether|unless|until|when"
+    r"|once|plan(?:s|ned)? to|want\w*|needs?|must"
+    r"|next|try|suppose|hypothes\w*|requires?|wait\w*"
+    r"|at least|at most|up to|more than|fewer than"
+    r"|first|last|second|third|such|further|per)\b",
     re.I,
 )
 

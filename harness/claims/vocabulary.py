@@ -63,12 +63,14 @@ COMPLEMENT = {"error rate": "accuracy"}
 
 SPLITS = re.compile(
     r"\b(?:(?P<validation>validation|val|dev)|(?P<held_out>held[- _]?out"
-    r"|test(?= (?:set|split|data|accuracy|score)))|(?P<train>train(?:ing)?))\b",
+    r"|test(?= (?:set|split|data|accuracy"
+    r"|score)))|(?P<train>train(?:ing)?))\b",
     re.I,
 )
 EXPERIMENT = re.compile(r"\bexp-\d{4,}\b")
 CITED = re.compile(
-    r"https?://|\bdoi[:.]|\barXiv[: ]\s?\d{4}\.\d{4,5}|\bet al\.?,?\s\(?(?:19|20)\d\d\b"
+    r"https?://|\bdoi[:.]|\barXiv[: ]\s?\d{4}\.\d{4,5}"
+    r"|\bet al\.?,?\s\(?(?:19|20)\d\d\b"
     r"|\b[A-Z][\w-]+(?: and [A-Z][\w-]+)? \((?:19|20)\d\d\)"
 )
 """A source: where else a number stands."""
@@ -78,8 +80,10 @@ SCORE = re.compile(r"\b(?:scores?|(?<!as a )result)\b[^,;\d]{0,40}$", re.I)
 """Means the plan's metric in a text about an experiment."""
 ACHIEVES = re.compile(
     r"\b(?:reach\w*|achiev\w*|scor\w+|hits?|got|gets?|obtain\w*|attain\w*"
-    r"|(?:ends?|ended|lands?|landed) (?:up )?(?:at|with)|beats?|recomputed|now at"
-    r"|climb\w* to|rose to|right)\b[^.;]{0,40}$|\b(?:gives?|gave|yields?|yielded)(?: (?:about"
+    r"|(?:ends?|ended|lands?|landed) (?:up )?(?:at"
+    r"|with)|beats?|recomputed|now at"
+    r"|climb\w* to|rose to|right)\b[^.;]{0,40}$"
+    r"|\b(?:gives?|gave|yields?|yielded)(?: (?:about"
     r"|only))? $",
     re.I,
 )
@@ -87,59 +91,81 @@ ACHIEVES = re.compile(
 BEING = re.compile(r"\b(?:is|was|are|were|has|had|measured|correct\w*|at)\b[^.;]{0,40}$", re.I)
 """General verbs: they mark a score only after a network, an experiment or a split."""
 OF_A_NETWORK = re.compile(
-    r"\b(?:models?|networks?|nets?|classifiers?|it|we|ours|one|this|candidate|variant"
-    r"|ensemble|baseline|parent|run|experiment)(?: [\w-]+)? (?:is|was|has|had|have|measured|stands"
+    r"\b(?:models?|networks?|nets?|classifiers?"
+    r"|it|we|ours|one|this|candidate|variant"
+    r"|ensemble|baseline|parent|run|experiment)(?: [\w-]+)? (?:is"
+    r"|was|has|had|have|measured|stands"
     r"|comes? out|came out)"
-    r"(?: (?:now|at|about|only|some|around|still|nearly|over|above|almost|an?|with|then)){0,3}\s*$",
+    r"(?: (?:now|at|about|only|some|around|still|nearly"
+    r"|over|above|almost|an?|with|then)){0,3}\s*$",
     re.I,
 )
 _SETTINGS = (
-    r"lr|learning[- ]rate|(?<!error )(?<!pass )(?<!hit )rate|dropout|momentum|decay|alpha|betas?\d?"
+    r"lr|learning[- ]rate|(?<!error )(?<!pass )(?<!hit )rate"
+    r"|dropout|momentum|decay|alpha|betas?\d?"
     r"|gamma"
-    r"|lambda|width|depth|seeds?|epochs?|steps?|batch(?:[- ]size)?|temperature|probability|fraction"
-    r"|quantile|percentile|version|weights?|noise|sigma|eps(?:ilon)?|cut|clip\w*|patience|factor"
-    r"|size|scale|confidence|significance|p|smoothing|ema|norms?|thresholds?|coef\w*|warm-?up|floor"
-    r"|holm|discount|top-[pk]|rank|ratio|penalty|rho|tau|mu|delta|tolerance|tol|erasing|mixup"
+    r"|lambda|width|depth|seeds?|epochs?|steps?"
+    r"|batch(?:[- ]size)?|temperature|probability|fraction"
+    r"|quantile|percentile|version|weights?|noise"
+    r"|sigma|eps(?:ilon)?|cut|clip\w*|patience|factor"
+    r"|size|scale|confidence|significance|p|smoothing"
+    r"|ema|norms?|thresholds?|coef\w*|warm-?up|floor"
+    r"|holm|discount|top-[pk]|rank|ratio|penalty"
+    r"|rho|tau|mu|delta|tolerance|tol|erasing|mixup"
     r"|cutmix|jitter|range|level|entropy|kl"
 )
 HYPER = re.compile(
     rf"(?:\b(?:{_SETTINGS})\b|ε|σ|α|β|λ)\)?"
-    r"(?: (?:rose|fell|went|dropped|raised|lowered|grew|increased|decreased|annealed))?"
-    r"(?: (?:of|is|was|were|at|to|by|from|set to|fixed at|from [\d.e-]+ to))?\s*[=:(]?\s*"
-    r"(?P<further>(?:[\d.e-]+%?(?:,| and| or|,? then| to| instead of|/)\s*)*)$",
+    r"(?: (?:rose|fell|went|dropped|raised|lowered"
+    r"|grew|increased|decreased|annealed))?"
+    r"(?: (?:of|is|was|were|at|to|by|from|set to"
+    r"|fixed at|from [\d.e-]+ to))?\s*[=:(]?\s*"
+    r"(?P<further>(?:[\d.e-]+%?(?:,| and"
+    r"| or|,? then| to| instead of|/)\s*)*)$",
     re.I,
 )
 SETTING_WORD = re.compile(rf"\b(?:{_SETTINGS})\b", re.I)
 ASIDE = re.compile(
-    r"\b(?:with|without|after|over|across|at|for|using|under|in|on)\s+(?:[\w-]+\s+){0,3}?[\w-]+"
+    r"\b(?:with|without|after|over|across|at|for"
+    r"|using|under|in|on)\s+(?:[\w-]+\s+){0,3}?[\w-]+"
     r" (?:is|was)\s+"
     r"(?:(?:about|only|now|at|over|above) )*$",
     re.I,
 )
 """A setting between a metric and its number: `accuracy after 30 epochs is`."""
 SETTING_AFTER = re.compile(
-    r"\s+(?:[\w-]+ )?(?:dropout|smoothing|momentum|quantile|percentile|utili[sz]ation|sparsity"
+    r"\s+(?:[\w-]+ )?(?:dropout|smoothing|momentum"
+    r"|quantile|percentile|utili[sz]ation|sparsity"
     r"|probability|ratio|correlation|similarity|noise|decay|threshold)\b",
     re.I,
 )
 QUANTITY = re.compile(
-    r"\b(?:utili[sz]ation|correlation|similarity|sparsity|norms?|entropy|kl|divergence|variance"
-    r"|kappa|iou|thresholds?|coefficients?|overlap|p-value|power|gap|memory|occupancy|load"
+    r"\b(?:utili[sz]ation|correlation|similarity"
+    r"|sparsity|norms?|entropy|kl|divergence|variance"
+    r"|kappa|iou|thresholds?|coefficients?|overlap"
+    r"|p-value|power|gap|memory|occupancy|load"
     r"|throughput|density|drift|quantile|percentile"
-    r"|normali[sz]\w*|standardi[sz]\w*|scaled|share|reward|returns?|ece|brier)\b",
+    r"|normali[sz]\w*|standardi[sz]\w*|scaled"
+    r"|share|reward|returns?|ece|brier)\b",
     re.I,
 )
 """Other measured quantities: the number is theirs unless a metric is in between."""
 NOUN_AFTER = re.compile(
-    r"\s?-?(?:s|ms|us|µs|secs?|seconds?|mins?|minutes?|h|hours?|days?|weeks?|[kKMGT]i?B|bytes"
-    r"|cores?|cpus?|gpus?|epochs?|layers?|steps?|units?|neurons?|param\w*|tokens?|classes|features?"
-    r"|columns?|heads?|folds?|characters|lines?|files?|experiments?|queries|trees|iterations?"
-    r"|batches|hidden|mb|gb|kb|fold cross\w*|dimension\w*|pixels?|hz|workers?"
+    r"\s?-?(?:s|ms|us|µs|secs?|seconds?|mins?"
+    r"|minutes?|h|hours?|days?|weeks?|[kKMGT]i?B|bytes"
+    r"|cores?|cpus?|gpus?|epochs?|layers?|steps?|units?"
+    r"|neurons?|param\w*|tokens?|classes|features?"
+    r"|columns?|heads?|folds?|characters|lines?"
+    r"|files?|experiments?|queries|trees|iterations?"
+    r"|batches|hidden|mb|gb|kb|fold cross\w*"
+    r"|dimension\w*|pixels?|hz|workers?"
     r"|[kKMB](?!\w)"
-    r"|(?:or more )?rows|examples|samples|million|billion|thousand|processes|°|degrees?)\b"
+    r"|(?:or more )?rows|examples|samples|million"
+    r"|billion|thousand|processes|°|degrees?)\b"
 )
 THRESHOLD = re.compile(
-    r"\b(?:tiers?|thresholds?|goals?|targets?|aims?|limits?|requires?|required|demands?|needs?"
+    r"\b(?:tiers?|thresholds?|goals?|targets?|aims?"
+    r"|limits?|requires?|required|demands?|needs?"
     r"|asks? for|must|should|could|budget|floor|cut-?off|bar)\b[^.;]{0,40}$",
     re.I,
 )
@@ -155,14 +181,18 @@ NOT_MET = re.compile(
     r"\b(?:not|never|no|neither|miss\w*|short|fails?|failed|below|under|would|if)\b|n['’]t\b", re.I
 )
 LIMIT = re.compile(
-    r"(?:\b(?:at most|up to|within|no more than|limit\w*|timeouts?|every|each"
-    r"|for at most|default\w*|older than|newer than|after|until|waits?|fewer than|less than"
+    r"(?:\b(?:at most|up to|within|no more than"
+    r"|limit\w*|timeouts?|every|each"
+    r"|for at most|default\w*|older than|newer than"
+    r"|after|until|waits?|fewer than|less than"
     r"|more than|at least|sleep\w*)|[<>≤≥]=?)[^.;,]{0,20}$",
     re.I,
 )
 CONJECTURE = re.compile(
-    r"\b(?:would|might|may|(?:we|i|and) (?:expect|hope)|expect(?:ing|s)|hop(?:e to|ing)|e\.g\."
-    r"|for example|such as|suppose|if|hypothes\w+|guess\w*|next:|try|whether|plan(?:ned|s)? to)\b",
+    r"\b(?:would|might|may|(?:we|i|and) (?:expect"
+    r"|hope)|expect(?:ing|s)|hop(?:e to|ing)|e\.g\."
+    r"|for example|such as|suppose|if|hypothes\w+"
+    r"|guess\w*|next:|try|whether|plan(?:ned|s)? to)\b",
     re.I,
 )
 NO_LESS = re.compile(
@@ -197,16 +227,20 @@ WHILE_TRAINING = re.compile(
     r"\b(?:epochs?|logged|while training|during training|train(?:ing)?)\b", re.I
 )
 BY = re.compile(
-    r"\b(?:(?P<up>improv\w+|gain\w*|better|rose|rises?|increas\w+|higher|(?<!makes )(?<!made )up"
+    r"\b(?:(?P<up>improv\w+|gain\w*|better|rose|rises?"
+    r"|increas\w+|higher|(?<!makes )(?<!made )up"
     r"|ahead|adds?|beats? [^.;]{0,30})"
-    r"|(?P<down>drop(?:s|ped)?\b|fell|falls?|decreas\w+|lower|worse|los[et]s?|behind|down))"
-    r"(?: of| by| again)?(?: (?:another|an? |about|some|nearly|almost|over|more than))?"
+    r"|(?P<down>drop(?:s|ped)?\b|fell|falls?"
+    r"|decreas\w+|lower|worse|los[et]s?|behind|down))"
+    r"(?: of| by| again)?(?: (?:another|an? "
+    r"|about|some|nearly|almost|over|more than))?"
     r"(?: (?!(?:from|to|at|than)\b)[\w-]+)?(?: by| of)?\s*$",
     re.I,
 )
 BETTER_AFTER = re.compile(
     r"\s*(?:absolute |relative )?(?:(?P<up>better|higher|more accurate|above"
-    r"|over(?! (?:the |all |these |our |\w+ )?(?:seeds|runs|epochs|rows|classes))|ahead"
+    r"|over(?! (?:the |all |these |our "
+    r"|\w+ )?(?:seeds|runs|epochs|rows|classes))|ahead"
     r"|improvement|gain|more than exp)"
     r"|(?P<down>worse|lower|below|behind|drop|less than exp))\b",
     re.I,
@@ -216,7 +250,8 @@ SPREAD = re.compile(
     r"(?: over seeds)?(?: of| is|:|=)?)\s*$"
 )
 INTERVAL = re.compile(
-    r"\b(?:intervals?|CI|confidence (?:limits?|bounds?))\b[^.;\d]{0,25}(?:\d[\d.]*\s?%?\s*(?:-|–"
+    r"\b(?:intervals?|CI|confidence (?:limits?"
+    r"|bounds?))\b[^.;\d]{0,25}(?:\d[\d.]*\s?%?\s*(?:-|–"
     r"|to|and|,|\.\.)\s*)?$",
     re.I,
 )
@@ -226,23 +261,28 @@ GAIN_COLUMN = re.compile(
 """The head of a row or column of differences."""
 COUNTED = re.compile(
     r"\s?-?(?:(?P<seeds>(?:random |different )?seeds?)|"
-    r"(?P<rows>(?:[\w-]+ )?(?:rows|examples|samples))|(?P<runs>(?:registered )?(?:runs|launches"
+    r"(?P<rows>(?:[\w-]+ )?(?:rows|examples|samples))"
+    r"|(?P<runs>(?:registered )?(?:runs|launches"
     r"|tries|attempts)(?! compared)))\b",
     re.I,
 )
 COUNT_BEFORE = re.compile(
-    r"\b(?:(?P<seeds>seeds|n_seeds)|(?P<rows>rows|n_rows|n)|(?P<runs>runs|launches))\s*[:=]\s*$",
+    r"\b(?:(?P<seeds>seeds|n_seeds)|(?P<rows>rows"
+    r"|n_rows|n)|(?P<runs>runs|launches))\s*[:=]\s*$",
     re.I,
 )
 SAVING_WORDS = (
-    r"fast\w*|quick\w*|slow\w*|speed\w*|cheap\w*|saves?|saving\w*|saved|smaller"
-    r"|less (?:memory|time|disk|compute|money)|fewer tokens|memory|cost\w*|throughput|latency|time"
+    r"fast\w*|quick\w*|slow\w*|speed\w*"
+    r"|cheap\w*|saves?|saving\w*|saved|smaller"
+    r"|less (?:memory|time|disk|compute|money)"
+    r"|fewer tokens|memory|cost\w*|throughput|latency|time"
     r"|overhead|tokens"
 )
 SAVING = re.compile(rf"\b(?:{SAVING_WORDS})\b", re.I)
 SAVES = re.compile(
     r"\b(?:saves?|saving\w*|saved|cuts?|reduc\w+|halv\w+|shrinks?|lowers?"
-    r"|speeds? up|speed-?ups?|less|fewer|faster|as fast|as quick\w*|as slow|slower|quicker|cheaper"
+    r"|speeds? up|speed-?ups?|less|fewer|faster|as fast"
+    r"|as quick\w*|as slow|slower|quicker|cheaper"
     r"|smaller|overhead"
     r"|more throughput|baseline)\b",
     re.I,
@@ -250,25 +290,31 @@ SAVES = re.compile(
 SAID_HOW = re.compile(r"\b(?:measured|projected)\b", re.I)
 PROJECTED = re.compile(r"\bprojected\b", re.I)
 RUNS_FOR = re.compile(
-    r"\b(?:takes?|took|runs?|ran|lasts?|lasted|needs?|measured|costs?|spent|finish\w*|done|starts?"
-    r"|answers?|in|tests|uses?|peaks?|for|and|median|about|to)\b[^.;]{0,30}$",
+    r"\b(?:takes?|took|runs?|ran|lasts?|lasted|needs?"
+    r"|measured|costs?|spent|finish\w*|done|starts?"
+    r"|answers?|in|tests|uses?|peaks?|for"
+    r"|and|median|about|to)\b[^.;]{0,30}$",
     re.I,
 )
 DURATION_VERB = re.compile(
-    r"\b(?:takes?|took|lasts?|lasted|measured|costs?|spent|finish\w*|peaks?|median"
+    r"\b(?:takes?|took|lasts?|lasted|measured"
+    r"|costs?|spent|finish\w*|peaks?|median"
     r"|runs? (?:for )?(?:about )?\d|ran (?:in|for)|uses about|the tests \d)",
     re.I,
 )
 AMOUNT_AFTER = re.compile(
-    r"\s?(?:ms|us|µs|s|secs?|seconds?|min|minutes?|h|hours?|[kKMGT]i?B|megabytes?|gigabytes?)"
+    r"\s?(?:ms|us|µs|s|secs?|seconds?|min|minutes?"
+    r"|h|hours?|[kKMGT]i?B|megabytes?|gigabytes?)"
     r"(?![\w-])(?! (?:budget|limit))"
 )
 OUTCOME_AFTER = re.compile(
     r"\s+(?:(?:of|out of) (?:the )?\d+ )?(?:[\w-]+ ){0,3}?"
-    r"(?:passed|failed|caught|missed|refused|succeed\w*|stopped|got through)\b",
+    r"(?:passed|failed|caught|missed|refused"
+    r"|succeed\w*|stopped|got through)\b",
     re.I,
 )
 OF_CASES = re.compile(
-    r"\s+of (?:the )?(?:[\w-]+ )?(?:cases|attempts|attacks|calls|runs|tests|sessions|controls)\b",
+    r"\s+of (?:the )?(?:[\w-]+ )?(?:cases|attempts"
+    r"|attacks|calls|runs|tests|sessions|controls)\b",
     re.I,
 )
