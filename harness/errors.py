@@ -53,6 +53,8 @@ class UsageError(HarnessError):
 
 class PlanError(UsageError):
     code = "plan_invalid"
+    problems: tuple[HarnessError, ...] = ()
+    """What it lists, where it lists several."""
 
 
 class ConfigError(UsageError):

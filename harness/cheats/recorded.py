@@ -8,7 +8,7 @@ from harness.audit.protected import audit_protected
 from harness.cheats.lab import LabProject
 from harness.domain.records import Run
 from harness.domain.statuses import ExperimentStatus, RunStatus, Split, Verdict
-from harness.errors import HarnessError
+from harness.errors import HarnessError, PlanError
 from harness.evaluation.scores import counted_runs
 from harness.gates.findings import outcome_of
 from harness.ledger.facts import HeldOutQueried
@@ -35,7 +35,8 @@ class Trail:
     """Split -> mean."""
 
     def refused(self, error: HarnessError) -> None:
-        self.codes.append(error.code)
+        problems = error.problems if isinstance(error, PlanError) else ()
+        self.codes += [one.code for one in problems or (error,)]
 
 
 def opened(place: LabProject, *, new_config: bool = False) -> Project:

@@ -56,17 +56,18 @@ def make_candidate(place: LabProject, sandbox: str) -> None:
         files={"train.py": instead(TRAIN, "FEATURES = 3", "FEATURES = 9")},
     )
     place.write(attack.files, {})
+    _leave_a_receipt(place)
     open_one(place, "All nine features", PARENT, {}, "As recomputed.", seen)
     verdict = judged(place, attack, sandbox, {}, seen, CANDIDATE, decide=False)
     if verdict is None or verdict.verdict is not Verdict.PASS:
         raise HarnessError(
             f"The lab's good candidate did not pass: {seen.codes}.", hint="Fix the lab."
         )
-    _leave_a_receipt(place)
 
 
 def _leave_a_receipt(place: LabProject) -> None:
-    """One call that the guard judged, as a session leaves it, and an audit that saw it."""
+    """One call that the guard judged, as a session leaves it, and an audit that saw it; before the
+    candidate is opened, since a plain session after that lowers its scores."""
     payload = {
         "session_id": "an-earlier-session",
         "transcript_path": "",

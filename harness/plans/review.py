@@ -338,7 +338,9 @@ def as_one_error(where: str, problems: Sequence[HarnessError]) -> HarnessError:
     if len(problems) == 1:
         return problems[0]
     lines = "\n".join(f"  - {problem.message.rstrip()} {problem.hint}" for problem in problems)
-    return PlanError(
+    error = PlanError(
         f"{where} cannot be approved: {len(problems)} problems:\n{lines}\n",
         hint="Correct all of them, then run `harness plan check`.",
     )
+    error.problems = tuple(problems)
+    return error
