@@ -31,7 +31,8 @@ def same_training(
     if not run or not all(name.endswith(_PYTHON) for name in run):
         return not changed  # what a shell script runs is not known
     others = {name for name in changed if name.endswith(_PYTHON) and name not in run}
-    return first.links == second.links and changed <= {*others, *(set(predict) - run)}
+    told = {str(PurePosixPath(word)) for word in predict}
+    return first.links == second.links and changed <= {*others, *(told - run)}
 
 
 def run_by(snapshot: Snapshot, argv: Sequence[str], objects: Path) -> set[str]:

@@ -17,6 +17,8 @@ from harness.files import private_folder, sync_directory
 
 NAME = "key"
 _BYTES = 32
+_KEYED = ("held_out", "sealed", "originals")
+"""Folders of the vault that hold nothing before there is a key."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ def vault_key(vault: Path) -> VaultKey:
     a new key would call everything in the vault changed."""
     path = vault / NAME
     if not path.exists():
+        _require_empty(vault)
         _make(path)
     return _read(path)
 
@@ -51,6 +54,31 @@ def existing_key(vault: Path) -> VaultKey | None:
     """None where there is no vault, as in a clone."""
     path = vault / NAME
     return _read(path) if path.exists() else None
+
+
+def key_of(vault: Path, file: Path) -> VaultKey | None:
+    """The key for a secret `file`; None where neither is there, as in a clone. Raises
+    ObjectDamagedError for a file without a key: its plain hash is nothing to tell."""
+    key = existing_key(vault)
+    if key is None and file.exists():
+        raise _lost(vault, file)
+    return key
+
+
+def _require_empty(vault: Path) -> None:
+    for name in _KEYED:
+        file = next((vault / name).glob("*"), None)
+        # Asked last: another process may have made the key, and used it, since.
+        if file is not None and not (vault / NAME).exists():
+            raise _lost(vault, file)
+
+
+def _lost(vault: Path, file: Path) -> ObjectDamagedError:
+    return ObjectDamagedError(
+        f"The vault holds {file.name}, and its key {vault / NAME} is gone: nobody can say whether"
+        " what lies there was changed.",
+        hint="Restore the state directory from a backup, the key included.",
+    )
 
 
 def _read(path: Path) -> VaultKey:

@@ -123,7 +123,7 @@ def _agreeing(
         return f"recomputed {mean:.6g}" if holds else ""
     if (
         words.BEST.search(before)
-        and len(experiment.scores)
+        and score.values
         and re.search(r"\b(?:seeds?|runs?|of)\b", before, re.I)
     ):
         best = max(score.values) if experiment.maximize else min(score.values)
@@ -133,7 +133,8 @@ def _agreeing(
             else ""
         )
     if figure.agrees(mean):
-        return f"recomputed {mean:.6g}, the mean over {len(score.values)} seeds"
+        over = f"the mean over {len(score.values)} seeds" if score.values else "as it was told"
+        return f"recomputed {mean:.6g}, {over}"
     of_one = words.SEED_VALUE.search(before) or _in_a_list_of_seeds(statement, len(score.values))
     if of_one and any(figure.agrees(change(value)) for value in score.values):
         return "recomputed, of one seed"
@@ -281,7 +282,7 @@ def _counts(statement: Statement, experiment: KnownExperiment, _known: KnownFact
         truth, what = {experiment.launches}, "registered runs"
     elif statement.quantity is Quantity.SEEDS:
         seeds = experiment.scored_seeds
-        truth = {seeds.get(split, len(score.values)) for split, score in of_split} or {
+        truth = {seeds.get(split, len(score.values) or 1) for split, score in of_split} or {
             count for split, count in seeds.items() if statement.split in (None, split)
         }
         what = "scored seeds"

@@ -103,6 +103,7 @@ _NO_DIVERGENCE = re.compile(
     r"|\b(?:did not|didn['’]t) diverge)\b(?! alarm)",
     re.I,
 )
+_HELD_OUT = re.compile(r"held[-_ ]out|test (?:set|split|rows|score)", re.I)
 _NO_NAN = re.compile(rf"(?:{_NO} (?:NaNs?|non-finite (?:values?|loss(?:es)?|gradients?))\b)", re.I)
 _REACHES = re.compile(
     rf"{_ALL}\b[^.;,]{{0,40}}?\b(?:(?P<than>above"
@@ -222,6 +223,7 @@ def _evidence(about: str, own: KnownExperiment, tally: RunTally, known: KnownFac
         values = [
             f"{split} {', '.join(f'{value:.6g}' for value in score.values)}"
             for split, score in own.scores.items()
+            if score.values
         ]
         return f"{own.id} by seed: {'; '.join(values)}"
     return (
@@ -327,11 +329,19 @@ def _no_nan(
     return "non_finite" not in tally.alarms
 
 
+def _split_of(match: re.Match[str]) -> str:
+    return "held_out" if _HELD_OUT.search(match.string) else "validation"
+
+
 def _reaches(
     match: re.Match[str], own: KnownExperiment, _tally: RunTally, _known: KnownFacts
 ) -> bool | None:
-    score = own.scores.get("held_out" if "held" in match.string.lower() else "validation")
-    if score is None or match["all"].lower().split()[0] in ("not", "nearly", "almost"):
+    score = own.scores.get(_split_of(match))
+    if (
+        score is None
+        or not score.values
+        or match["all"].lower().split()[0] in ("not", "nearly", "almost")
+    ):
         return None
     bound = float(match["x"]) / (100 if match["percent"] else 1)
     if not min(score.values) / 2 <= bound <= 2 * max(score.values):
@@ -343,9 +353,14 @@ def _beats(
     match: re.Match[str], own: KnownExperiment, _tally: RunTally, known: KnownFacts
 ) -> bool | None:
     parent = known.experiments.get(own.parent or "")
-    split = "held_out" if "held" in match.string.lower() else "validation"
+    split = _split_of(match)
     ours, theirs = own.scores.get(split), parent.scores.get(split) if parent else None
-    if not ours or not theirs or match["all"].lower().split()[0] in ("not", "nearly", "almost"):
+    if (
+        not ours
+        or not theirs
+        or not ours.values
+        or match["all"].lower().split()[0] in ("not", "nearly", "almost")
+    ):
         return None
     sign = 1 if own.maximize else -1
     pairs = zip(ours.values, theirs.values, strict=False)

@@ -76,8 +76,7 @@ def cell_of(score: float, step: float, direction: Direction) -> int:
 
 def value_of(cell: int, step: float, direction: Direction) -> float:
     """The number that is told for a cell, without the digits that floats add."""
-    digits = max(0, 1 - math.floor(math.log10(step)))
-    value = round(cell * step, digits)
+    value = float(f"{cell * step:.12g}")
     return value if direction is Direction.MAXIMIZE else 0.0 - value
 
 

@@ -127,7 +127,9 @@ def _exact(
     failed = sorted(_labelled(own))[:1]
     if inputs is None or (score is None and not failed):
         return None  # nothing to tell, or a clone without the vault
-    comparison = compared(project, record, approved)
+    # How many seeds failed would tell of the labels, and nobody counts it.
+    told = None if failed else score
+    comparison = None if failed else compared(project, record, approved)
     codes = tuple(failed)
     if split is Split.HELD_OUT and score is not None and not failed:
         before = summarise(counted_evaluations(project, record.id, approved, Split.VALIDATION))
@@ -143,11 +145,11 @@ def _exact(
     return _Exact(
         experiment=record.id,
         plan_version=approved.version,
-        score=None if failed else score,
+        score=told,
         codes=codes,
         comparison=comparison if split is Split.VALIDATION else None,
-        n_seeds=0 if score is None else score.n_seeds,
-        not_isolated=[] if score is None else score.grade.codes,
+        n_seeds=0 if told is None else told.n_seeds,
+        not_isolated=[] if told is None else told.grade.codes,
         inputs=inputs,
     )
 
@@ -182,10 +184,8 @@ def _compared_again(
     verdict = None if exact.comparison is None else exact.comparison["better"]
     asked = last.split is Split.VALIDATION and number_told and verdict is not None
     bits = dearest = 1.0 if asked else 0.0
-    if last.split is Split.HELD_OUT:
+    if last.split is Split.HELD_OUT and last.answer != Answer.FAILED:
         bits, dearest = code_bits(next(iter(exact.codes), None)), code_bits(OVERFITTED)
-    if last.answer == Answer.FAILED:
-        bits = dearest = 0.0
     if spent + dearest > limit:
         return None
     fields = {name: value for name, value in last.body().items() if name != "at"}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.artifacts.vault_key import VaultKey, existing_key
+from harness.artifacts.vault_key import VaultKey, key_of
 from harness.errors import UsageError
 from harness.evaluation import problems
 from harness.evaluation.problems import Unscorable
@@ -67,7 +67,7 @@ def table_of(project: Project, approved: ApprovedPlan, split: str) -> TableFile:
         if "vault" in entry
         else project.layout.root / entry["path"]
     )
-    key = existing_key(project.layout.vault) if secret(approved, split) else None
+    key = key_of(project.layout.vault, path) if secret(approved, split) else None
     return TableFile(path=path, sha256=entry["sha256"], key=key)
 
 

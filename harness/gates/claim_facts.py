@@ -201,12 +201,12 @@ def _tally(project: Project, experiment: str, runs: Sequence[Run]) -> RunTally:
 def _scores(
     released: Mapping[str, dict[str, Any]], approved: ApprovedPlan
 ) -> dict[str, KnownScore]:
-    # Of a sealed split only the number that was told supports a claim.
+    # Of a sealed split only the number that was told supports a claim, and none about each seed.
     return {
         split: KnownScore(
             mean=score["mean"],
             spread=score["spread"],
-            values=tuple(score["values"]) or (score["mean"],),
+            values=tuple(score["values"]),
             rows=approved.splits[split]["rows"],
             interval=score["interval"],
             baseline=score["baseline"],

@@ -29,6 +29,7 @@ from harness.plans.review import (
     read_draft,
     review_plan,
     secret_folder,
+    shown_splits,
 )
 from harness.plans.scorer import ScorerProbe, freeze_scorer
 from harness.plans.splits import (
@@ -79,7 +80,7 @@ def check_plan(
         problems=tuple(review.problems),
         findings=tuple(findings),
         plan=draft.plan,
-        splits=review.splits,
+        splits=shown_splits(review, counted=counted),
     )
 
 

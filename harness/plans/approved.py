@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.artifacts.content import hash_file
-from harness.artifacts.vault_key import VaultKey, existing_key
+from harness.artifacts.vault_key import VaultKey, key_of
 from harness.domain.findings import Finding
 from harness.domain.records import CLASSICAL, Experiment, Objective
 from harness.domain.statuses import Direction, Tier
@@ -156,7 +156,7 @@ def frozen_changes(project: Project, approved: ApprovedPlan) -> list[Finding]:
             )
         if "vault" in split:
             path = state / split["vault"]
-            key = existing_key(project.layout.vault) if secret(approved, name) else None
+            key = key_of(project.layout.vault, path) if secret(approved, name) else None
             what = f"The vault's {name} split"
             findings += _compare("split_changed", path, str(path), split["sha256"], what, key=key)
     return findings

@@ -20,9 +20,6 @@ from harness.plans.contamination import (
 from harness.plans.leaks import Leak, id_tells, mantissa_leaks, telling_columns, telling_parts
 
 ORDER = ("train", "validation", "held_out")
-SOME, MANY = 0.01, 0.05
-"""Of a secret split's rows an agent is told "some" from the first share on and "many" from the
-second, and nothing below: with counts it could ask for a row after another whether it is there."""
 USUAL = 2.0
 """Near-duplicates are reported from this multiple of those among the training rows."""
 
@@ -34,19 +31,13 @@ def data_findings(
     *,
     secret: frozenset[str] = frozenset(),
     id_column: str | None = None,
-    counted: bool = True,
 ) -> list[Finding]:
     """Contamination between the splits in `tables` (by their names in ORDER), and columns that tell
-    the label. Rows of splits in `secret` are counted and not named; where an agent is reading they
-    are not `counted` either."""
+    the label. Rows of splits in `secret` are counted and not named."""
     findings: list[Finding] = []
     for first, second in combinations([name for name in ORDER if name in tables], 2):
         named = not {first, second} & secret
-        between = _between(tables[first], tables[second], inputs, label, (first, second), named)
-        if named or counted:
-            findings += between
-        else:
-            findings += filter(None, map(_in_words, between))
+        findings += _between(tables[first], tables[second], inputs, label, (first, second), named)
     readable = {name: table for name, table in tables.items() if name not in secret}
     return [*findings, *_leaks(readable, inputs, label, id_column)]
 
@@ -110,24 +101,6 @@ def _between(
                     "of": texts.looked_at,
                 },
             )
-
-
-def _in_words(found: Finding) -> Finding | None:
-    """What `_between` found, without its counts; None where it is little."""
-    data = found.data
-    share = data["share"] if "share" in data else data["rows"] / data["of"]
-    if share < SOME:
-        return None
-    how_many = "Many" if share >= MANY else "Some"
-    first, second = data["first"], data["second"]
-    alike = "are" if found.code == "splits_overlap" else "are nearly"
-    return Finding(
-        found.code,
-        f"{how_many} rows of {second} {alike} rows of {first}. A person's `harness plan check`"
-        " counts them.",
-        f"Remove them from {first}; a person says which they are.",
-        {"first": first, "second": second, "rows": how_many.lower()},
-    )
 
 
 def _overlap(shared: Shared, names: tuple[str, str], named: bool) -> Finding:

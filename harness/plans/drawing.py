@@ -106,7 +106,9 @@ def _by_class(wanted: Draw, classes: Codes, generator: np.random.Generator) -> C
     for rows in _members(classes):
         order, start = generator.permutation(rows), 0
         for number, share in enumerate(wanted.shares.values(), start=1):
-            count = max(1, round(share * len(rows)))
+            # One row is left for each later part, and one for training.
+            left = len(rows) - start - (len(wanted.shares) - number) - 1
+            count = max(1, min(round(share * len(rows)), left))
             of[order[start : start + count]] = number
             start += count
     return of

@@ -253,13 +253,22 @@ def notes(root: Path, plan: Plan, review: Review, *, counted: bool = True) -> li
                 f"Set oracle.seeds to {LEAST_SEEDS} or more.",
             )
         )
-    findings += metric_notes(plan) + group_notes(review.splits, plan.data.group) + _bits_note(plan)
+    shown = shown_splits(review, counted=counted)
+    findings += metric_notes(plan) + group_notes(shown, plan.data.group) + _bits_note(plan)
     findings += _script_notes(
         root, {"training.entry": plan.training.entry, "oracle.predict": plan.oracle.predict}
     )
     findings += _reference_notes(root, plan)
     findings += review.found.notes() if review.found is not None else []
-    return findings + _data_notes(plan, review, counted=counted)
+    return findings + _data_notes(plan, review, shown)
+
+
+def shown_splits(review: Review, *, counted: bool) -> dict[str, SplitTable]:
+    """What may be told of. Not `counted`, nothing of what lies in the vault is: whoever drafts a
+    plan chooses its training rows and its inputs, and each answer about them would tell of the
+    labels, counted by nobody."""
+    secret = frozenset() if counted else frozenset(review.in_vault)
+    return {name: split for name, split in review.splits.items() if name not in secret}
 
 
 def _bits_note(plan: Plan) -> list[Finding]:
@@ -281,18 +290,24 @@ def _bits_note(plan: Plan) -> list[Finding]:
     ]
 
 
-def _data_notes(plan: Plan, review: Review, *, counted: bool) -> list[Finding]:
+def _data_notes(plan: Plan, review: Review, shown: Mapping[str, SplitTable]) -> list[Finding]:
     columns = plan.data.held_out
-    tables = {name: split.table.columns for name, split in review.splits.items()}
+    tables = {name: split.table.columns for name, split in shown.items()}
     secret = frozenset(review.in_vault)
-    return data_findings(
-        tables,
-        columns.inputs,
-        columns.label,
-        secret=secret,
-        id_column=columns.id,
-        counted=counted,
+    findings = data_findings(
+        tables, columns.inputs, columns.label, secret=secret, id_column=columns.id
     )
+    if kept := sorted(review.splits.keys() - shown.keys()):
+        findings.append(
+            Finding(
+                "splits_not_compared",
+                f"{' and '.join(kept)} lies in the vault: whether its rows stand in other splits is"
+                " told to a person only.",
+                "A person runs `harness plan check`.",
+                {"splits": kept},
+            )
+        )
+    return findings
 
 
 def _script_notes(root: Path, commands: dict[str, str]) -> list[Finding]:

@@ -19,7 +19,7 @@ FILES = {
     "rate.json": "0.5\n",
     "thresholds.json": "0.5\n",
 }
-ARGV, PREDICT = ("python", "train.py"), ("python", "predict.py", "thresholds.json")
+ARGV, PREDICT = ("python", "train.py"), ("python", "predict.py", "./thresholds.json")
 
 
 def snapshot(root: Path, objects: Path, files: Mapping[str, str]) -> Snapshot:

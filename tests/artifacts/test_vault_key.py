@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.artifacts.objects import ObjectDamagedError
-from harness.artifacts.vault_key import NAME, existing_key, vault_key
+from harness.artifacts.vault_key import NAME, existing_key, key_of, vault_key
 from harness.files import sha256_bytes
 
 
@@ -43,3 +43,16 @@ def test_a_damaged_key_is_no_new_one(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"short")
     with pytest.raises(ObjectDamagedError, match="has 5 bytes; expected 32"):
         vault_key(tmp_path)
+
+
+def test_a_lost_key_is_no_new_one_and_no_plain_hash(tmp_path: Path) -> None:
+    """As after a state directory that was restored without it."""
+    secret = tmp_path / "held_out" / "rows.npz"
+    secret.parent.mkdir()
+    assert key_of(tmp_path, secret) is None, "a clone has neither"
+    secret.write_bytes(b"rows")
+    with pytest.raises(ObjectDamagedError, match=r"its key .* is gone"):
+        key_of(tmp_path, secret)
+    with pytest.raises(ObjectDamagedError, match=r"its key .* is gone"):
+        vault_key(tmp_path)
+    assert not (tmp_path / NAME).exists()

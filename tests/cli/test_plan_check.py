@@ -93,11 +93,12 @@ def test_a_scorer_that_finds_everybody_right_is_refused_by_check_and_approval(
     assert (journey.root / "data" / "held_out.npz").exists()
 
 
-@pytest.mark.parametrize(("copied", "told"), [(1, None), (4, "Some"), (30, "Many")])
-def test_an_agent_is_told_of_rows_of_held_out_in_words_and_a_person_in_counts(
-    journey: Journey, copied: int, told: str | None
+@pytest.mark.parametrize("copied", [1, 30])
+def test_a_person_is_told_of_rows_of_held_out_and_an_agent_nothing(
+    journey: Journey, copied: int
 ) -> None:
-    """With counts an agent could ask for one row after another whether held-out has it."""
+    """Else an agent could ask for one row after another whether held-out has it: it drafts the plan
+    and writes the training rows. A word like "some" is a bit each time too."""
     assert journey.harness("plan", "approve").exit_code == 0
     train, held_out = blobs(400, 1), blobs(200, 3)
     for name in ("x", "y"):
@@ -109,14 +110,8 @@ def test_an_agent_is_told_of_rows_of_held_out_in_words_and_a_person_in_counts(
         if one["code"] == "splits_overlap" and one["data"]["second"] == "held_out"
     ]
     assert [one["data"]["rows"] for one in counted] == [copied]
-    spoken = [
-        one
-        for one in journey.harness("plan", "check", "--json", CLAUDECODE="1").document["findings"]
-        if one["code"].startswith("splits_") and one["data"]["second"] == "held_out"
-    ]
-    assert all(one["data"]["rows"] in ("some", "many") for one in spoken)
-    overlap = [one["message"] for one in spoken if one["code"] == "splits_overlap"]
-    words = (
-        f"{told} rows of held_out are rows of train. A person's `harness plan check` counts them."
-    )
-    assert overlap == ([] if told is None else [words])
+    asked = journey.harness("plan", "check", "--json", CLAUDECODE="1").document
+    about = [one for one in asked["findings"] if one["data"].get("second") == "held_out"]
+    assert about == []
+    kept = [one for one in asked["findings"] if one["code"] == "splits_not_compared"]
+    assert [one["data"]["splits"] for one in kept] == [["held_out"]]

@@ -75,7 +75,7 @@ def test_an_improvement_by_less_than_a_step_is_not_told() -> None:
 
 
 def test_numbers_lie_on_the_grid_and_never_above_the_score() -> None:
-    for step, direction in product((0.05, 0.02, 0.001, 2.0, 50.0), (MAXIMIZE, MINIMIZE)):
+    for step, direction in product((0.05, 0.02, 0.125, 0.001, 2.0, 50.0), (MAXIMIZE, MINIMIZE)):
         for score in np.random.default_rng(3).uniform(-40, 40, 200) * step:
             cell = cell_of(float(score), step, direction)
             told, after = (value_of(at, step, direction) for at in (cell, cell + 1))

@@ -31,6 +31,13 @@ def test_classes_stand_in_each_part_by_their_share() -> None:
     assert all((np.diff(rows) > 0).all() for rows in parts.values()), "in the table's order"
 
 
+def test_a_small_class_leaves_a_row_for_training() -> None:
+    few = np.flatnonzero(np.unique(Y, return_inverse=True)[1] == 2)[:4]
+    label = np.concatenate([Y[Y[few[0]] != Y], Y[few]])
+    parts = drawn({"held_out": 0.4, "validation": 0.4}, label=label)
+    assert all(Y[few[0]] in label[rows] for rows in parts.values())
+
+
 def test_the_seed_alone_decides() -> None:
     first, second, other = drawn(), drawn(), drawn(seed=4)
     assert all((first[name] == second[name]).all() for name in first)

@@ -32,6 +32,7 @@ class BenchmarkApproved(Note):
     holds."""
 
     KIND: ClassVar[str] = "benchmark_approved"
+    EXACT: ClassVar[frozenset[str]] = frozenset({"benchmark", "evaluator"})
     benchmark: dict[str, Any]  # path, sha256, rows; kept in the vault under the hash
     evaluator: str | dict[str, Any]  # a name, or {command, code_hash}
     snapshot: str | None  # the code that a command runs in, whole, in the vault
