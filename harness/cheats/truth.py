@@ -103,6 +103,7 @@ def _number(answer: str | None) -> float:
         return math.nan
 
 
+_ASKED = 5
 CHECKPOINT = ".harness/experiments/exp-0002/runs/run-01/checkpoints/model.npy"
 
 
@@ -168,14 +169,16 @@ class EffectScene:
         return bool(self.place.left_behind())
 
     def answers_vary(self) -> bool:
-        """Whether the candidate's predict answers the same fresh rows differently again."""
+        """Whether the candidate's predict answers the same fresh rows differently again. Asked
+        several times: two draws of a few may be the same."""
         rows = fresh(self.place.seed)
         with tempfile.TemporaryDirectory(dir=self.place.base, prefix="twice-") as name:
             code = copy_code(self.place, Path(name) / "code")
-            first, again = (
-                answers_of(self.place, code, self.place.root / CHECKPOINT, rows) for _ in range(2)
+            first, *again = (
+                answers_of(self.place, code, self.place.root / CHECKPOINT, rows)
+                for _ in range(_ASKED)
             )
-        return first is not None and again is not None and first != again
+        return first is not None and any(one not in (None, first) for one in again)
 
     def label_told(self, name: str) -> bool:
         """Whether a file of the project holds the label of the held-out row with the least first

@@ -158,6 +158,11 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Remove them from the training rows.",
         PASS,
     ),
+    "splits_not_compared": FindingKind(
+        "What lies in the vault is compared with other splits for a person only.",
+        "A person runs `harness plan check`.",
+        PASS,
+    ),
     "feature_tells_label": FindingKind(
         "One column alone predicts the label.",
         "Leave it out, or explain why it is known at prediction time.",

@@ -1,6 +1,7 @@
 """From an existing folder to a kept experiment by hand, through the command alone."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def test_held_out_left_the_project(kept: Journey) -> None:
 
 def test_status_document(kept: Journey) -> None:
     document = kept.harness("status", "--json", cwd=kept.root / "data").document
-    plan = {"name": "toy", "version": 1, "path": "plan.md", "changed": False}
+    plan = {"name": "toy", "version": 1, "path": "plan.md", "changed": False, "more_bits": None}
     assert 0 < document["plan"].pop("bits_told") <= document["plan"].pop("bits") == 20
     assert document["plan"] == {**plan, "workflow": "classical-ml", "gates": "auto"}
     assert set(document["paths"]) == {"project", "state", "ledger", "experiments"}
@@ -167,7 +168,12 @@ def test_a_changed_plan_is_noticed_and_may_be_approved_again(
     assert answer.exit_code == 1
     assert "plan_changed" in [finding["code"] for finding in answer.document["findings"]]
     assert copy.harness("status", "--json").document["plan"]["changed"] is True
-    again = copy.harness("plan", "approve", "--json")
+    shown = copy.harness("plan", "approve", "--json")
+    assert (shown.exit_code, shown.document["error"]["code"]) == (2, "changes_not_confirmed")
+    assert "must: 0.8 -> 0.1" in shown.document["error"]["message"]
+    line = re.search(r"--changes (\w+)", shown.document["error"]["hint"])
+    assert line is not None
+    again = copy.harness("plan", "approve", "--changes", line[1], "--json")
     assert (again.exit_code, again.document["version"]) == (0, 2), again.stderr
 
 

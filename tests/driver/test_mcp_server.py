@@ -62,7 +62,10 @@ def test_every_tool_answers_over_stdio(project: Project, root: Path, env: dict[s
             for name in ("hypothesis", "config", "next")
         ]
         assert client.call("run_status")[0]["state"] == "not started"
-        started, failed = client.call("start_run")  # there is no train.py
+        refused, failed = client.call("start_run")  # there is no train.py
+        assert (refused["error"]["code"], failed) == ("command_not_found", True)
+        (root / "train.py").write_text("raise SystemExit('not yet')\n")
+        started, failed = client.call("start_run")
         assert (len(started["runs"]), failed) == (1, False)
         report, _ = client.call("run_status", wait_seconds=60)
         assert (report["state"], report["runs"][0]["status"]) == ("ended", "failed")

@@ -78,8 +78,10 @@ def result(folder: Path, data: bytes) -> ResultFile | None:
         )
         path.write_text(text, "utf-8", newline="")
         again = read_result(path)
-        assert again.claims == found.claims
-        assert again.shortfalls == list(map(plain, found.shortfalls))
+        # What is written is plain: a character that acts is not, nor a line of such alone.
+        names = {plain(name): claim for name, claim in found.claims.items()}
+        assert len(names) < len(found.claims) or again.claims == names
+        assert again.shortfalls == [text for text in map(plain, found.shortfalls) if text]
     return found
 
 

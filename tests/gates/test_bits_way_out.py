@@ -1,6 +1,7 @@
 """When the bits of a plan are few answers are coarse and say so; when they are spent every command
 names one way out, and it leads out."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,9 @@ def test_spent_bits_have_one_way_out_and_it_leads_out(spent: tuple[World, Typed]
     assert WAY in typed("status").stdout
     plan = world.root / "plan.md"
     plan.write_text(plan.read_text("utf-8").replace("bits: 10", "bits: 60"), "utf-8")
-    approved = typed("plan", "approve")
+    line = re.search(r"--changes (\w+)", typed("plan", "approve").stderr)
+    assert line is not None
+    approved = typed("plan", "approve", "--changes", line[1])
     assert approved.exit_code == 0, approved.stdout + approved.stderr
     for experiment in ("exp-0001", child):
         again = typed("evaluate", experiment)
