@@ -61,7 +61,7 @@ def key_of(vault: Path, file: Path) -> VaultKey | None:
     ObjectDamagedError for a file without a key: its plain hash is nothing to tell."""
     key = existing_key(vault)
     if key is None and file.exists():
-        raise _lost(vault, file)
+        raise key_lost(file)
     return key
 
 
@@ -70,13 +70,13 @@ def _require_empty(vault: Path) -> None:
         file = next((vault / name).glob("*"), None)
         # Asked last: another process may have made the key, and used it, since.
         if file is not None and not (vault / NAME).exists():
-            raise _lost(vault, file)
+            raise key_lost(file)
 
 
-def _lost(vault: Path, file: Path) -> ObjectDamagedError:
+def key_lost(file: Path) -> ObjectDamagedError:
     return ObjectDamagedError(
-        f"The vault holds {file.name}, and its key {vault / NAME} is gone: nobody can say whether"
-        " what lies there was changed.",
+        f"The vault holds {file.name}, and its key is gone: nobody can say whether what lies there"
+        " was changed.",
         hint="Restore the state directory from a backup, the key included.",
     )
 

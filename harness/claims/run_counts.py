@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from harness.claims.figures import NUMBER_WORDS, masked
 from harness.claims.known_facts import ClaimKind, KnownExperiment, KnownFacts, RunTally
 from harness.claims.sentences import Sentence
+from harness.claims.vocabulary import SPLITS
 
 Span = tuple[int, int]
 
@@ -103,7 +104,6 @@ _NO_DIVERGENCE = re.compile(
     r"|\b(?:did not|didn['’]t) diverge)\b(?! alarm)",
     re.I,
 )
-_HELD_OUT = re.compile(r"held[-_ ]out|test (?:set|split|rows|score)", re.I)
 _NO_NAN = re.compile(rf"(?:{_NO} (?:NaNs?|non-finite (?:values?|loss(?:es)?|gradients?))\b)", re.I)
 _REACHES = re.compile(
     rf"{_ALL}\b[^.;,]{{0,40}}?\b(?:(?P<than>above"
@@ -330,7 +330,8 @@ def _no_nan(
 
 
 def _split_of(match: re.Match[str]) -> str:
-    return "held_out" if _HELD_OUT.search(match.string) else "validation"
+    named = SPLITS.finditer(re.sub(r"[_/]", " ", match.string))
+    return "held_out" if "held_out" in {one.lastgroup for one in named} else "validation"
 
 
 def _reaches(

@@ -48,6 +48,7 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         verdict = check_gate(
             opened, experiment, name, transcripts=[transcript_home(environment())]
         )
+    compared = _compared(verdict)
     document = {
         "experiment": experiment,
         "gate": verdict.gate,
@@ -56,7 +57,7 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         "tier": verdict.tier,
         "score": _shown_score(verdict),
         "comparison": verdict.comparison,
-        "compared": _compared(verdict),
+        "compared": compared,
         "findings": [finding.plain() for finding in verdict.findings],
         "notes": list(verdict.notes),
         "evidence": [
@@ -68,7 +69,6 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         f" ({tier_text(verdict.tier, released)})" if verdict.tier else ""
     )
     notes = [f"  noticed: {note}" for note in verdict.notes]
-    compared = _compared(verdict)
     shown = (
         ""
         if verdict.id

@@ -45,9 +45,8 @@ def command() -> None:
 def check(plan: Path, project: Path, as_json: bool) -> None:
     """List every problem of PLAN; exit 2 when it cannot be approved. Changes nothing."""
     asked_by = caller_of(environment(), open_layout(project, environment()).state)
-    checked = check_plan(
-        project, plan, environment(), probe=_probe(), counted=asked_by.kind is CallerKind.PERSON
-    )
+    by_person = asked_by.kind is CallerKind.PERSON
+    checked = check_plan(project, plan, environment(), by_person=by_person, probe=_probe())
     document = {
         "plan": str(plan),
         "valid": not checked.problems,

@@ -60,12 +60,12 @@ def check_plan(
     path: Path,
     environment: Mapping[str, str],
     *,
+    by_person: bool,
     probe: ScorerProbe | None = None,
-    counted: bool = True,
 ) -> PlanCheck:
     """All that approval would refuse, and what else a person should know about the plan at `path`;
-    `probe` tries a script that scores, `counted` as for `review.notes`. Changes nothing. Raises
-    NotFoundError or ConfigError without a project, LedgerError."""
+    `probe` tries a script that scores, `by_person` as for `review.shown_splits`. Changes nothing.
+    Raises NotFoundError or ConfigError without a project, LedgerError."""
     layout = open_layout(start, environment)
     try:
         draft = read_draft(layout.root, path)
@@ -74,13 +74,13 @@ def check_plan(
     review = review_plan(
         layout, draft.plan, approved=_approved_before(layout, environment), probe=probe
     )
-    findings = notes(layout.root, draft.plan, review, counted=counted)
+    findings = notes(layout.root, draft.plan, review, by_person=by_person)
     return PlanCheck(
         path=draft.relative,
         problems=tuple(review.problems),
         findings=tuple(findings),
         plan=draft.plan,
-        splits=shown_splits(review, counted=counted),
+        splits=shown_splits(review, by_person=by_person),
     )
 
 
@@ -128,7 +128,7 @@ def approve_plan(
     )
     if review.problems:
         raise as_one_error(draft.relative, review.problems)
-    on_findings(notes(root, plan, review))
+    on_findings(notes(root, plan, review, by_person=True))
     # From here on by what lies in the vault: nobody exchanges it after it was shown.
     scorer = freeze_scorer(root, plan, layout.objects)
     sha256 = store_bytes(draft.data, layout.objects)

@@ -60,9 +60,9 @@ class Changes:
 
     @property
     def digest(self) -> str:
-        """Short: a person types it."""
+        """Of 128 bits: with fewer an agent could make two edits that have the same one."""
         files = [[one.path, one.before, one.after] for one in self.files]
-        return sha256_bytes(canonical_json([self.what, list(self.fields), files]))[:8]
+        return sha256_bytes(canonical_json([self.what, list(self.fields), files]))[:32]
 
     @property
     def text(self) -> str:

@@ -12,7 +12,7 @@ import orjson
 from harness.artifacts.content import hash_file
 from harness.artifacts.git import in_repository, tracks
 from harness.artifacts.objects import ObjectDamagedError, copy_file
-from harness.artifacts.vault_key import VaultKey
+from harness.artifacts.vault_key import VaultKey, key_lost
 from harness.clock import Clock, iso
 from harness.errors import HarnessError, PlanError, RefusedError
 from harness.files import (
@@ -203,10 +203,7 @@ def find_in_vault(
     note = (pending or known)[-1]
     path = vault / note["file"]
     if key is None:
-        raise ObjectDamagedError(
-            f"The vault holds {path.name} and has no key: nobody can say whether it was changed.",
-            hint="Restore the state directory from a backup.",
-        )
+        raise key_lost(path)
     key.check(path, note["sha256"])
     return InVault(path, note["sha256"])
 

@@ -230,9 +230,9 @@ def _load(review: Review, name: str, load: Callable[[], SplitTable]) -> None:
         review.splits[name] = split
 
 
-def notes(root: Path, plan: Plan, review: Review, *, counted: bool = True) -> list[Finding]:
-    """What does not forbid an approval, but a person will want to know before. `counted`: rows of
-    secret splits may be counted, for no agent is reading."""
+def notes(root: Path, plan: Plan, review: Review, *, by_person: bool) -> list[Finding]:
+    """What does not forbid an approval, but a person will want to know before; `by_person` as for
+    `shown_splits`."""
     findings = [] if review.closure is None else scorer_warnings(review.closure)
     if review.closure is not None and not review.probed:
         findings.append(
@@ -253,7 +253,7 @@ def notes(root: Path, plan: Plan, review: Review, *, counted: bool = True) -> li
                 f"Set oracle.seeds to {LEAST_SEEDS} or more.",
             )
         )
-    shown = shown_splits(review, counted=counted)
+    shown = shown_splits(review, by_person=by_person)
     findings += metric_notes(plan) + group_notes(shown, plan.data.group) + _bits_note(plan)
     findings += _script_notes(
         root, {"training.entry": plan.training.entry, "oracle.predict": plan.oracle.predict}
@@ -263,11 +263,11 @@ def notes(root: Path, plan: Plan, review: Review, *, counted: bool = True) -> li
     return findings + _data_notes(plan, review, shown)
 
 
-def shown_splits(review: Review, *, counted: bool) -> dict[str, SplitTable]:
-    """What may be told of. Not `counted`, nothing of what lies in the vault is: whoever drafts a
-    plan chooses its training rows and its inputs, and each answer about them would tell of the
+def shown_splits(review: Review, *, by_person: bool) -> dict[str, SplitTable]:
+    """What may be told of. Where no person asks, nothing of what lies in the vault: whoever drafts
+    a plan chooses its training rows and its inputs, and each answer about them would tell of the
     labels, counted by nobody."""
-    secret = frozenset() if counted else frozenset(review.in_vault)
+    secret = frozenset() if by_person else frozenset(review.in_vault)
     return {name: split for name, split in review.splits.items() if name not in secret}
 
 

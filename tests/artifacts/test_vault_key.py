@@ -51,8 +51,8 @@ def test_a_lost_key_is_no_new_one_and_no_plain_hash(tmp_path: Path) -> None:
     secret.parent.mkdir()
     assert key_of(tmp_path, secret) is None, "a clone has neither"
     secret.write_bytes(b"rows")
-    with pytest.raises(ObjectDamagedError, match=r"its key .* is gone"):
+    with pytest.raises(ObjectDamagedError, match="its key is gone"):
         key_of(tmp_path, secret)
-    with pytest.raises(ObjectDamagedError, match=r"its key .* is gone"):
+    with pytest.raises(ObjectDamagedError, match="its key is gone"):
         vault_key(tmp_path)
     assert not (tmp_path / NAME).exists()

@@ -174,12 +174,12 @@ def test_check_and_approval_refuse_it(root, environment, project):
     (root / "plan.md").write_text(PLAN.replace("scorer: accuracy", "scorer: judge.py"))
     (root / "judge.py").write_text("def score(labels, predictions):\n    return 1.0\n")
     probe = prober(SANDBOXES[SandboxKind.NONE]())
-    checked = check_plan(root, root / "plan.md", environment, probe=probe)
+    checked = check_plan(root, root / "plan.md", environment, by_person=True, probe=probe)
     assert [problem.code for problem in checked.problems] == ["scorer_rewards_anything"]
     with pytest.raises(type(checked.problems[0])) as refused:
         approve_plan(project, root / "plan.md", by="ada", probe=probe)
     assert refused.value.message == checked.problems[0].message
     assert refused.value.exit_code == 2
     assert (root / "data/held_out.npz").exists()
-    untried = check_plan(root, root / "plan.md", environment)
+    untried = check_plan(root, root / "plan.md", environment, by_person=True)
     assert "scorer_not_probed" in [finding.code for finding in untried.findings]

@@ -1,5 +1,6 @@
 """A further approval says what changed and what follows; it takes nothing without a word."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,8 @@ def test_an_edited_scorer_is_shown_and_taken_only_when_confirmed(
     assert "The seeds stay" in words
     assert project.plan().version == 1
     digest = refused.value.hint.rpartition("--changes ")[2].strip("`.")
+    # With few digits an agent makes two edits that share one, and exchanges them after it was read.
+    assert re.fullmatch("[0-9a-f]{32}", digest)
     (shown,) = approve(project, root, digest)
     assert project.plan().version == 2
     assert [one.path for one in shown.files] == ["scorer.py"]

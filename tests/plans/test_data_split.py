@@ -304,7 +304,7 @@ def test_the_filled_plan_can_be_approved_for_numbers_too(
     assert "metric: mae\n" in text
     assert "TODO" not in text
     (root / "plan.md").write_text(text)
-    assert check_plan(root, root / "plan.md", environment).problems == ()
+    assert check_plan(root, root / "plan.md", environment, by_person=True).problems == ()
 
 
 STEPS = 10

@@ -28,7 +28,7 @@ def test_a_group_in_two_splits_is_a_problem(root: Path, environment: dict[str, s
     grouped(root, train=0, validation=4, held_out=1000)
     shared = [
         problem
-        for problem in check_plan(root, root / "plan.md", environment).problems
+        for problem in check_plan(root, root / "plan.md", environment, by_person=True).problems
         if problem.code == "groups_shared"
     ]
     assert len(shared) == 1
@@ -41,7 +41,7 @@ def test_groups_of_their_own_are_frozen_with_the_plan(
     root: Path, environment: dict[str, str]
 ) -> None:
     grouped(root, train=0, validation=500, held_out=1000)
-    checked = check_plan(root, root / "plan.md", environment)
+    checked = check_plan(root, root / "plan.md", environment, by_person=True)
     assert checked.problems == ()
     few = {
         finding.data["split"]: finding.data["groups"]
@@ -61,4 +61,4 @@ def test_groups_of_their_own_are_frozen_with_the_plan(
         assert refused.value.code == "groups_shared"
         assert "e.g." not in refused.value.message
     # Whoever may ask as often as he likes would be told which groups they are.
-    assert check_plan(root, root / "plan.md", environment).problems == ()
+    assert check_plan(root, root / "plan.md", environment, by_person=True).problems == ()

@@ -97,7 +97,7 @@ def test_a_missing_hidden_validation_is_named(
 ) -> None:
     hide_validation(root)
     (root / PLACE).unlink()
-    (problem,) = check_plan(root, root / "plan.md", environment).problems
+    (problem,) = check_plan(root, root / "plan.md", environment, by_person=True).problems
     assert f"The hidden validation file {PLACE} does not exist" in problem.message
     assert "data.validation" in problem.hint
 
@@ -125,7 +125,7 @@ def test_rows_of_an_approval_are_not_replaced_by_a_file_that_came_later(
     hide_validation(root)
     approved = approve_plan(project, root / "plan.md", by="ada")
     write_table(root / place, table(40, seed=77))
-    (problem,) = check_plan(root, root / "plan.md", environment).problems
+    (problem,) = check_plan(root, root / "plan.md", environment, by_person=True).problems
     assert (problem.code, place in problem.message) == ("held_out_replaced", True)
     with pytest.raises(RefusedError) as refused:
         approve_plan(project, root / "plan.md", by="ada")

@@ -28,7 +28,7 @@ def check(root: Path, environment: dict[str, str]) -> Check:
         before = {path: sha256_file(path) for path in walk_files(root) if path.is_file()}
         state = Path(environment["XDG_STATE_HOME"])
         names = [path for path in walk_files(state) if path.suffix not in (".db-shm", ".db-wal")]
-        answer = check_plan(root, root / "plan.md", environment)
+        answer = check_plan(root, root / "plan.md", environment, by_person=True)
         assert {path: sha256_file(path) for path in walk_files(root) if path.is_file()} == before
         assert [
             path for path in walk_files(state) if path.suffix not in (".db-shm", ".db-wal")
