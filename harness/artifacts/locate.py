@@ -48,6 +48,10 @@ class Layout:
         """What requests to the model service cost, a line each; see harness.ledger.spending."""
         self.code_index = self.state / "code-index.json"
         """What the project's files were when they were hashed last."""
+        self.libraries_seen = self.state / "libraries-seen.json"
+        """What the files of the project's own Python environment were when they were read last."""
+        self.byte_code = self.state / "byte-code"
+        """A folder for each state of that environment: what its sources compile to."""
         self.workspaces = self.state / "workspaces"
         """The copies of the code in which runs train, while they do; and of the checkpoints that an
         experiment takes, under its name."""

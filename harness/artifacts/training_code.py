@@ -52,6 +52,16 @@ def run_by(snapshot: Snapshot, argv: Sequence[str], objects: Path) -> set[str]:
     return found
 
 
+def imported_by(snapshot: Snapshot, objects: Path) -> set[str]:
+    """The dotted names that any Python file of the code imports. Raises ObjectDamagedError."""
+    texts = (
+        load_object(objects, digest)
+        for name, digest in snapshot.files.items()
+        if name.endswith(_PYTHON)
+    )
+    return {module for text in texts for module in _imported(text)}
+
+
 def _imported(text: bytes) -> set[str]:
     """Dotted names, without the dots of relative imports; a name that is imported from a module
     may be a module itself."""

@@ -93,6 +93,8 @@ class EvaluationRequest:
     """Further paths that predict may read (settings)."""
     hidden: tuple[Path, ...] = ()
     """Absent for predict, whatever `readable` says."""
+    byte_code: Path | None = None
+    """What takes the place of the byte code beside the libraries' sources."""
     limits: PredictLimits = field(default_factory=PredictLimits)
     before_predict: Callable[[], None] = lambda: None
     """Called each time that predict is about to see rows; it may raise."""
@@ -251,6 +253,7 @@ def _command(request: EvaluationRequest, checkpoint: Path) -> PredictCommand:
         work=request.work,
         before=request.before_predict,
         root=request.root,
+        byte_code=request.byte_code,
     )
 
 

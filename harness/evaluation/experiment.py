@@ -9,20 +9,23 @@ import os
 import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import linked
+from harness.artifacts.libraries import Libraries
 from harness.artifacts.vault_key import vault_key
 from harness.domain.findings import BYPASSED
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, Split
 from harness.evaluation import problems
+from harness.evaluation.byte_code import compiled
 from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest, evaluate_run
 from harness.evaluation.failed_repeats import not_failed
+from harness.evaluation.libraries import OwnLibraries, modules_of
 from harness.evaluation.predict import PredictLimits
 from harness.evaluation.release import release, require_room, to_release
 from harness.evaluation.released import released_score
@@ -67,6 +70,7 @@ class _EvaluationJob:
     look: "_Look"
     shuffle_seed: int
     environment: Mapping[str, str]
+    libraries: OwnLibraries
 
 
 def evaluate_experiment(
@@ -84,8 +88,9 @@ def evaluate_experiment(
     told once for all seeds, see `evaluation.released`.
 
     `admit` raises unless the experiment may be evaluated on held-out now
-    (`gates.check.require_validation_passed`). What has a value already (same checkpoint, scorer and
-    plan version) is skipped. `shuffle_seed` orders the rows that predict sees; drawn by default.
+    (`gates.check.require_validation_passed`). What has a value already (same checkpoint, scorer,
+    libraries and plan version) is skipped. `shuffle_seed` orders the rows that predict sees; drawn
+    by default.
     Raises NotFoundError, RefusedError (query_budget_spent, no_plan), ConfigError
     (interpreter_missing), SandboxError, and what `require_judge` and `admit` raise.
     """
@@ -109,11 +114,17 @@ def evaluate_experiment(
             look=_Look(project, experiment, plan.oracle.queries),
             shuffle_seed=secrets.randbits(63) if shuffle_seed is None else shuffle_seed,
             environment=os.environ if environment is None else environment,
+            libraries=OwnLibraries(project, approved),
         )
         finals = _scorable(project, experiment)
         for run, checkpoint in due:
-            request = _request(job, run, checkpoint, _others(project, finals, checkpoint))
-            _record(job, run, evaluate_run(request, sandbox, project.clock))
+            before = job.libraries.read()
+            request = replace(
+                _request(job, run, checkpoint, _others(project, finals, checkpoint)),
+                byte_code=_byte_code(job, before, run, sandbox),
+            )
+            outcome = evaluate_run(request, sandbox, project.clock)
+            _record(job, run, outcome, job.libraries.keep(before, job.libraries.read()))
     release(project, experiment, approved, split)
     write_scores(project, experiment)
     return recorded_evaluations(project, experiment, approved, split)
@@ -122,9 +133,8 @@ def evaluate_experiment(
 def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
     """Runs without an evaluation, or whose files are not written."""
     approved = plan_of(project, project.ledger.experiment(experiment))
-    known = {
-        evaluation.run for evaluation in recorded_evaluations(project, experiment, approved, split)
-    }
+    made = recorded_evaluations(project, experiment, approved, split)
+    known = {evaluation.run for evaluation in _standing(project, approved, made)}
     waiting = [run.id for run, _ in _scorable(project, experiment) if run.id not in known]
     layout = project.layout
     unwritten = [
@@ -177,9 +187,10 @@ def _due(
     project: Project, experiment: str, approved: ApprovedPlan, split: Split
 ) -> list[tuple[Run, Checkpoint]]:
     scorer = scorer_of(approved).hash()
+    made = recorded_evaluations(project, experiment, approved, split)
     done = {
         evaluation.run
-        for evaluation in recorded_evaluations(project, experiment, approved, split)
+        for evaluation in _standing(project, approved, made)
         if evaluation.scored and evaluation.scorer == scorer
     }
     return [
@@ -187,6 +198,14 @@ def _due(
         for run, checkpoint in _scorable(project, experiment)
         if run.id not in done
     ]
+
+
+def _standing(
+    project: Project, approved: ApprovedPlan, made: Sequence[Evaluation]
+) -> list[Evaluation]:
+    """Those since which nothing changed that predict imports."""
+    libraries = OwnLibraries(project, approved)
+    return [evaluation for evaluation in made if not libraries.since(evaluation).counted]
 
 
 def _others(
@@ -242,6 +261,18 @@ def _request(
     )
 
 
+def _byte_code(
+    job: _EvaluationJob, libraries: Libraries | None, run: Run, sandbox: Sandbox
+) -> Path | None:
+    """None where nobody who is judged writes beside the sources."""
+    layout, program = job.project.layout, job.libraries.program
+    if libraries is None or program is None:
+        return None
+    modules = modules_of(layout.objects, run.code)
+    place = layout.byte_code / libraries.signature
+    return compiled(place, program, modules, sandbox, work=layout.state / "work")
+
+
 def _nothing() -> None:
     return
 
@@ -260,7 +291,10 @@ def predict_limit(plan: Plan, trained: float) -> float:
     return min(max(trained, _LEAST_PREDICT_S), _MOST_PREDICT_S)
 
 
-def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
+def _record(
+    job: _EvaluationJob, run: Run, outcome: EvaluationOutcome, libraries: str | None
+) -> None:
+    """`libraries`: of what predict ran with."""
     findings = list(outcome.findings)
     # A plan that sets predict's time has said that it may take that long.
     if job.plan.oracle.predict_minutes is None and outcome.predict_seconds is not None:
@@ -291,6 +325,7 @@ def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
         findings=findings,
         predict_seconds=outcome.predict_seconds,
         caller=str(job.project.caller_for(run.experiment)),
+        libraries=libraries,
     )
     sealed = secret(job.approved, job.split.value)
     job.project.ledger.append(seal(job.project.layout, exact) if sealed else exact)

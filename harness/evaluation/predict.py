@@ -65,6 +65,8 @@ class PredictCommand:
     """Called when all is laid out, before the command sees the rows."""
     root: Path
     """The project's; `readable` below it is seen at the same place in the code."""
+    byte_code: Path | None = None
+    """Where Python looks for byte code in place of the environment's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +97,7 @@ def predict(
         words = with_interpreter(command.argv, command.interpreter)
         confinement = Confinement(
             writable=(output,),
-            read_only=(code, inputs, command.checkpoint.parent, *command.readable),
+            read_only=(code, inputs, command.checkpoint.parent, *_extra(command)),
             hidden=command.hidden,
         )
         # What cannot be confined is told here: a look is counted for rows that predict gets.
@@ -113,6 +115,11 @@ def predict(
         _require_done(completed, command, fresh)
         columns = read_predictions(output, rows=len(order), limit=command.limits.predictions_bytes)
     return RawPredictions(ids=ids, columns=columns, seconds=completed.seconds)
+
+
+def _extra(command: PredictCommand) -> tuple[Path, ...]:
+    compiled = command.byte_code
+    return command.readable if compiled is None else (*command.readable, compiled)
 
 
 def _lay_out_code(command: PredictCommand, target: Path) -> None:
@@ -155,6 +162,7 @@ def _environment(command: PredictCommand, inputs: Path, output: Path) -> dict[st
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",
+        **({} if command.byte_code is None else {"PYTHONPYCACHEPREFIX": str(command.byte_code)}),
         variables.CHECKPOINT: str(command.checkpoint),
         variables.INPUTS: str(inputs),
         variables.PREDICTIONS: str(output / NAME),

@@ -4,7 +4,7 @@ Names of rows and values come from an agent's output; they are quoted, cut and f
 stand word for word in prompts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.domain.findings import Finding
@@ -178,6 +178,34 @@ def longer_than_training(predict: float, training: float) -> Finding | None:
         " oracle.predict_minutes in the plan and approve it again.",
         {"predict_s": predict, "training_s": training},
     )
+
+
+def libraries_changed(experiment: str, split: Split, packages: Mapping[str, str]) -> Finding:
+    """`packages`: name -> digest now."""
+    on = spoken(split)
+    return Finding(
+        "libraries_changed",
+        f"In the project's own Python environment {_few(sorted(packages))} changed since"
+        f" {experiment} was evaluated on {on}: predict may answer otherwise now.",
+        "Put back what was there, or score what is there now:"
+        f" `harness evaluate {experiment} --split {on}`.",
+        {"packages": dict(packages)},
+    )
+
+
+def libraries_added(packages: Sequence[str]) -> Finding:
+    return Finding(
+        "libraries_added",
+        f"{_few(packages)} came into the project's own Python environment, or changed there, since"
+        " the evaluation: nothing that was registered takes it by its name.",
+        "Nothing to do.",
+        {"packages": list(packages)},
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def checkpoint_missing(path: object, why: str) -> Finding:

@@ -24,6 +24,7 @@ from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import GateName, Split
 from harness.errors import ConfigError
+from harness.evaluation.libraries import OwnLibraries
 from harness.evaluation.released import released_score, told_now
 from harness.evaluation.scores import counted_runs, recorded_evaluations, seed_findings
 from harness.evaluation.tries import comparison_inputs
@@ -99,6 +100,7 @@ def _collect(
         runs=tuple(run_evidence(project, run, counted) for run in counted),
         launched=tuple(launched),
         evaluations=tuple(scored),
+        libraries=OwnLibraries(project, approved).findings(scored),
         ignored_seeds=tuple(seed_findings(scored, deterministic=deterministic(approved))),
         frozen_changes=tuple(frozen_changes(project, project.plan())),
         approved_since=tuple(_approved_since(project, record, approved)),
@@ -152,6 +154,7 @@ def _hashes(evidence: GateEvidence, approved: ApprovedPlan) -> dict[str, str]:
         **_run_hashes(evidence.runs),
         **_launches_hash(evidence.launched, [one.run for one in evidence.runs]),
         **{f"{one.run}/evaluation": _digest(_plain(one)) for one in evidence.evaluations},
+        **_library_hashes(evidence.libraries),
         **_reference_hash(evidence.validation),
     }
 
@@ -299,6 +302,12 @@ def _file_hashes(files: Sequence[FileEvidence]) -> dict[str, str]:
         for file in files
         if file.sha256 is not None and file.name not in _VIEWS
     }
+
+
+def _library_hashes(found: Sequence[Finding]) -> dict[str, str]:
+    """Of the packages that changed; nothing while they are as they were."""
+    changes = [one.data["packages"] for one in found if one.code == "libraries_changed"]
+    return {f"libraries/{name}": to for change in changes for name, to in change.items()}
 
 
 def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:

@@ -114,6 +114,8 @@ class GateEvidence:
     """Chosen by the harness for any version of the plan."""
     evaluations: tuple[Evaluation, ...]
     """On the gate's split, one a counted run, under the plan version in force."""
+    libraries: tuple[Finding, ...] = ()
+    """What changed of what predict imports, since these evaluations."""
     ignored_seeds: tuple[Finding, ...] = ()
     """Seeds whose evaluations are of one checkpoint."""
     frozen_changes: tuple[Finding, ...] = ()

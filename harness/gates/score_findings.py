@@ -139,6 +139,16 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Save weights as npz, safetensors or with torch.save.",
         PASS,
     ),
+    "libraries_changed": FindingKind(
+        "A library that predict may import changed since the evaluation.",
+        "Put back what was there, or run `harness evaluate EXP` again.",
+        INCONCLUSIVE,
+    ),
+    "libraries_added": FindingKind(
+        "A package came into the environment since the evaluation; predict does not name it.",
+        "Nothing to do.",
+        PASS,
+    ),
     "score_not_finite": FindingKind(
         "The score is not finite.", "Look at the size of the predictions.", FAIL
     ),

@@ -103,6 +103,11 @@ def _of_seeds(first: tuple[Finding, int], *others: tuple[Finding, int]) -> Findi
     return Finding(finding.code, text, finding.hint, {**finding.data, "seeds": seeds})
 
 
+def libraries(evidence: GateEvidence) -> Iterator[Finding]:
+    """What predict imported is what it was when it was scored."""
+    yield from evidence.libraries
+
+
 def claims(evidence: GateEvidence) -> Iterator[Finding]:
     """Each claim in result.md is the recomputed number, as far as it is told, within half a unit of
     its last digit, and is precise enough to mean something."""

@@ -337,6 +337,16 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "seed_ignored",
         Verdict.FAIL,
     ),
+    "a library was exchanged": (
+        lambda e: replace(
+            e,
+            libraries=(
+                finding("libraries_changed", "numpy changed since.", packages={"numpy": "gone"}),
+            ),
+        ),
+        "libraries_changed",
+        Verdict.INCONCLUSIVE,
+    ),
     "the plan changed": (
         lambda e: replace(
             e, frozen_changes=(finding("plan_changed", "plan.md has another hash."),)

@@ -89,6 +89,9 @@ class EvaluationRecorded(Fact):
     # Of the exact record in the vault, where the split's labels are nobody's: then value, interval,
     # baseline and seconds are not here, and `predictions` is a keyed hash
     sealed: str | None = None
+    # Of the packages that predict could import, where its environment lies in the project: their
+    # names and digests, in the vault's objects
+    libraries: str | None = None
 
     @property
     def scored(self) -> bool:

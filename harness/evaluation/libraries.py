@@ -1,0 +1,139 @@
+"""The libraries that predict imported when it was scored, and what became of them since.
+
+Of a Python environment below the project alone: an agent may write there. Which packages predict
+imports can be hidden in its code, so each that was there counts, whether it changed or went away.
+One that came counts when something takes it: what was registered names it, or Python and packages
+look for it by themselves.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from shlex import split
+
+import orjson
+
+from harness.artifacts.code_snapshot import load_snapshot
+from harness.artifacts.libraries import Libraries, environments, read_libraries
+from harness.artifacts.objects import ObjectDamagedError, load_object, store_bytes
+from harness.artifacts.training_code import imported_by
+from harness.domain.commands import found, with_interpreter
+from harness.domain.findings import Finding
+from harness.errors import ConfigError
+from harness.evaluation import problems
+from harness.files import canonical_json
+from harness.ledger.facts import ApprovedPlan, Evaluation
+from harness.ledger.project import Project
+from harness.settings import require_interpreter
+
+GONE = "gone"
+_INSTALLERS = frozenset({"pip", "uv", "wheel"})
+"""No program runs them to predict, unless it says so."""
+_MEANWHILE = "what changed while predict ran"
+"""Stands among the names of an environment that did not hold still."""
+_PARTS = ("standard library", "lib/", "lib64/", "pyvenv.cfg")
+"""An environment has them from its start, or something is put before what it has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryChanges:
+    counted: Mapping[str, str]
+    """Name -> its digest now, or GONE."""
+    noted: tuple[str, ...] = ()
+
+
+class OwnLibraries:
+    """Of the environment below the project that the plan's predict starts in, if it is there."""
+
+    def __init__(self, project: Project, approved: ApprovedPlan) -> None:
+        self._project, self._approved = project, approved
+        self._compared: dict[tuple[str, str], LibraryChanges] = {}
+
+    @cached_property
+    def program(self) -> Path | None:
+        """What the command's first word starts."""
+        words = split(self._approved.content["oracle"]["predict"])
+        try:
+            interpreter = require_interpreter(self._project.settings)
+        except ConfigError:  # a clone, or its folder is gone: then nothing of it is there
+            interpreter = str(self._project.settings.interpreter)
+        program = next(iter(with_interpreter(words, interpreter)), "")
+        path = Path(found(program) or program)
+        return path if path.is_absolute() else None
+
+    def read(self) -> Libraries | None:
+        """As they are now; None where predict starts elsewhere."""
+        layout = self._project.layout
+        prefixes = [] if self.program is None else environments(layout.root, self.program)
+        return read_libraries(layout.root, prefixes, layout.libraries_seen) if prefixes else None
+
+    def keep(self, before: Libraries | None, after: Libraries | None) -> str | None:
+        """Store what predict ran with, and return its hash: the environment as it was before and
+        after."""
+        if before is None:
+            return None
+        names = dict(before.digests)
+        if after is None or after.signature != before.signature:
+            names[_MEANWHILE] = ""
+        return store_bytes(canonical_json(names), self._project.layout.objects)
+
+    def since(self, evaluation: Evaluation) -> LibraryChanges:
+        """What changed since the evaluation; nothing where that is not known."""
+        kept = evaluation.libraries
+        if kept is None:
+            return LibraryChanges(counted={})
+        key = (kept, evaluation.code)
+        if key not in self._compared:
+            self._compared[key] = self._compare(*key)
+        return self._compared[key]
+
+    def findings(self, evaluations: Sequence[Evaluation]) -> tuple[Finding, ...]:
+        """`libraries_changed` and the note `libraries_added`, for all of them together."""
+        changes = [(one, self.since(one)) for one in evaluations]
+        counted = {name: now for _, change in changes for name, now in change.counted.items()}
+        noted = {name for _, change in changes for name in change.noted} - counted.keys()
+        found = [problems.libraries_added(sorted(noted))] if noted else []
+        if counted:
+            one = evaluations[0]
+            found.insert(0, problems.libraries_changed(one.experiment, one.split, counted))
+        return tuple(found)
+
+    @cached_property
+    def _now(self) -> Libraries | None:
+        return self.read()
+
+    def _compare(self, kept: str, code: str) -> LibraryChanges:
+        objects = self._project.layout.objects
+        try:
+            then: dict[str, str] = orjson.loads(load_object(objects, kept))
+        except ObjectDamagedError:  # not on this machine
+            return LibraryChanges(counted={})
+        if self._now is None or self._now.digests == then:
+            return LibraryChanges(counted={})
+        now = self._now.digests
+        other = {name: now.get(name, GONE) for name in then if now.get(name) != then[name]}
+        new = now.keys() - then.keys()
+        named = {module.partition(".")[0] for module in modules_of(objects, code)}
+        taken = named | self._now.wanted
+        counted = {
+            **{name: to for name, to in other.items() if name in taken or not _installs(name)},
+            **{name: now[name] for name in new if name in taken or name.startswith(_PARTS)},
+        }
+        # A script comes with a package, which is told by its name.
+        told = {*other, *new} - counted.keys()
+        noted = sorted(name for name in told if "/" not in name and not name.startswith("."))
+        return LibraryChanges(counted=counted, noted=tuple(noted))
+
+
+def _installs(name: str) -> bool:
+    return name.removeprefix("bin/").rstrip(".0123456789") in _INSTALLERS
+
+
+@lru_cache(maxsize=64)
+def modules_of(objects: Path, code: str) -> frozenset[str]:
+    """Dotted names that the registered code imports."""
+    try:
+        return frozenset(imported_by(load_snapshot(objects, code), objects))
+    except ObjectDamagedError:  # said elsewhere
+        return frozenset()
