@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.audit.open_sessions import see_sessions
 from harness.cli.output import environment
 from harness.cli.person import caller_of
+from harness.cli.unguarded import warn_unguarded
 from harness.errors import HarnessError
 from harness.ledger.project import Project, open_project
 from harness.rendering.derived import write_derived
@@ -25,6 +26,7 @@ def changing(
     """
     with open_project(start, environment(), restore=restore, new_config=new_config) as opened:
         project = replace(opened, caller=caller_of(environment(), opened.settings.state))
+        warn_unguarded(project, environment())
         records = not (restore or deriving)
         if records:
             project.ledger.require_imported()

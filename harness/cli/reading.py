@@ -3,9 +3,12 @@
 from pathlib import Path
 
 from harness.cli.output import environment
+from harness.cli.unguarded import warn_unguarded
 from harness.ledger.project import Project, open_project
 
 
 def reading(start: Path) -> Project:
     """The project that contains `start`; a context manager."""
-    return open_project(start, environment(), read_only=True)
+    project = open_project(start, environment(), read_only=True)
+    warn_unguarded(project, environment())
+    return project

@@ -124,7 +124,9 @@ def mcp_server(subject: DoctorSubject) -> DoctorCheck:
         )
     program = subject.hooks_folder / "mcp.py"
     message, root = (
-        server(str(program), {}) if os.path.isfile(program) else (f"{program} is missing.", "")
+        server(Projects().at(str(subject.folder)), {})
+        if os.path.isfile(program)
+        else (f"{program} is missing.", "")
     )
     if not root:
         return amiss(

@@ -232,4 +232,4 @@ class TestServer:
         (project.root / ".harness" / "config.toml").unlink()
         answer = project.program(["mcp.py"], b"")
         assert answer.code == 1
-        assert "no project is here" in answer.errors
+        assert "the project of this server is gone" in answer.errors

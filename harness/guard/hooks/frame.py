@@ -90,6 +90,8 @@ def answer(event: HookEvent, call: dict[str, Any], program: str) -> HookAnswer:
         return _gone(event, scene.gone)
     if scene.home is None and event.kind != GUARD:
         return HookAnswer()
+    if scene.installed.root is None and _steps_back(event, call, scene):
+        return HookAnswer()
     module, _, function = event.handler.partition(":")
     place = f"{__package__}.{module}"
     __import__(place)
@@ -97,6 +99,12 @@ def answer(event: HookEvent, call: dict[str, Any], program: str) -> HookAnswer:
         sys.modules[place], function
     )
     return handler(call, scene)
+
+
+def _steps_back(event: HookEvent, call: dict[str, Any], scene: HookScene) -> bool:
+    from .plugin_beside import steps_back  # a project's own hook never asks
+
+    return steps_back(call, scene, beginning=event.name == "SessionStart")
 
 
 def _gone(event: HookEvent, root: str) -> HookAnswer:

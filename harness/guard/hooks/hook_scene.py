@@ -42,7 +42,7 @@ class HookScene:
         self.environment = environment
         self.now = now
         self.installed = installation(program, environment)
-        self.projects = Projects()
+        self.projects = Projects(by_plugin=self.installed.root is None)
         cwd = call.get("cwd")
         self.cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") and "\0" not in cwd else ""
         self.home = self._home()

@@ -73,11 +73,13 @@ class HookedProject:
     """One project as the hooks see it. `source` holds its policy and receipts: its root, or the
     main worktree's."""
 
-    __slots__ = ("root", "snapshot", "source", "trouble")
+    __slots__ = ("by_plugin", "root", "snapshot", "source", "trouble")
 
-    def __init__(self, root: str, source: str) -> None:
+    def __init__(self, root: str, source: str, *, by_plugin: bool) -> None:
         self.root = root
         self.source = source
+        self.by_plugin = by_plugin
+        """Whether the plugin's hook looks at it, not one that a project installed."""
         self.snapshot: dict[str, Any] = {}
         self.trouble = self._load()
         """(rule, reason, hint) when nothing can be decided from its policy; None when it can."""
@@ -121,7 +123,8 @@ class HookedProject:
 class Projects:
     """The projects that one call meets; each is read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_plugin: bool = False) -> None:
+        self._by_plugin = by_plugin
         self._known: dict[str, HookedProject] = {}
         self._roots: dict[str, tuple[str, str] | None] = {}
 
@@ -143,7 +146,7 @@ class Projects:
 
     def _project(self, root: str, source: str) -> HookedProject:
         if root not in self._known:
-            self._known[root] = HookedProject(root, source)
+            self._known[root] = HookedProject(root, source, by_plugin=self._by_plugin)
         return self._known[root]
 
     def _find(self, folder: str) -> tuple[str, str] | None:

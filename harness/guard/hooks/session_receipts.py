@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .projects import HookedProject
 
 FAILED = "hook_failed"
+PLUGIN = "plugin"
+"""Who left a receipt, where it was the plugin's hook and not the project's own."""
 _BLOCK = 1 << 16
 
 
@@ -50,7 +52,7 @@ def note(
 ) -> None:
     """Append one receipt to the project's file of this session. Raises OSError."""
     line = receipt(call, what, time=stamp(now), session=session_of(call), role=role, event=event)
-    line = {**line, **more}
+    line = {**line, **({"hooks": PLUGIN} if project.by_plugin else {}), **more}
     if not is_inside():
         append_receipt(project.receipts, line)
     elif project.root == os.path.realpath(os.environ.get("CLAUDE_PROJECT_DIR", "")):

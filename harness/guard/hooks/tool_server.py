@@ -9,35 +9,35 @@ import time
 
 from .hook_scene import HookScene
 from .judge_socket import CLIENT
+from .no_tools import serve_no_tools
+from .plugin_beside import has_own_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NoReturn
 
+    from .projects import HookedProject
+
 
 def serve(program: str) -> NoReturn:
-    """Become `harness mcp --project ROOT`; without a project or a `harness`, end with a sentence
-    that says so."""
-    command, root = server(program, os.environ)
+    """Become `harness mcp --project ROOT`; without a usable project or `harness`, end with a
+    sentence that says so. Where there is nothing to offer, offer nothing."""
+    above = os.path.dirname(os.path.dirname(os.path.realpath(program)))
+    named = {**os.environ, "CLAUDE_PLUGIN_ROOT": above}
+    scene = HookScene({}, program, named, time.time())  # the session's project
+    if scene.installed.root is None and (scene.home is None or has_own_server(scene.home)):
+        serve_no_tools("")
+    command, root = server(scene.home, os.environ)
     if not root:
         sys.exit(f"harness: {command}")
     os.execv(command, [command, "mcp", "--project", root])
 
 
-def server(program: str, environment: Mapping[str, str]) -> tuple[str, str]:
-    """(path of `harness`, root of the project); (what is wrong, "") when there is nothing to
-    start."""
-    above = os.path.dirname(os.path.dirname(os.path.realpath(program)))
-    scene = HookScene(
-        {}, program, {**environment, "CLAUDE_PLUGIN_ROOT": above}, time.time()
-    )  # the session's project
-    home = scene.home
+def server(home: HookedProject | None, environment: Mapping[str, str]) -> tuple[str, str]:
+    """(path of `harness`, root of the project); (what is wrong, "") when nothing can be started."""
     if home is None:
-        return (
-            "no project is here, so there are no tools to offer. `harness init` sets one up.",
-            "",
-        )
+        return "the project of this server is gone. `harness init` sets it up again.", ""
     if home.trouble:
         return f"{home.trouble[1]} {home.trouble[2]}", ""
     command = environment.get(CLIENT) or home.snapshot.get("command")
