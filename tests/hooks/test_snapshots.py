@@ -84,3 +84,11 @@ def test_further_keys_are_left_alone(project: HookProject):
     assert len(project.receipts()) == 2
     assert project.event("SessionStart", source="startup").code == 0
     assert json.loads((project.root / ".harness/policy.json").read_text())["command"] == 3
+
+
+def test_a_clone_is_told_the_one_command_that_makes_it_whole(project: HookProject):
+    (project.root / ".harness" / "policy.json").unlink()
+    project.write(".harness/memory/facts/a.jsonl", "{}\n")
+    for answer in (project.shell("ls"), project.event("SessionStart", source="startup")):
+        assert "harness ledger import --project" in answer.errors + answer.output
+        assert "harness render" not in answer.errors + answer.output

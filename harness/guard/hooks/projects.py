@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from harness.guard.policy.json_text import loads
-from harness.guard.policy.snapshot import problem
+from harness.guard.policy.snapshot import MISSING, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CONFIG = os.path.join(".harness", "config.toml")
 SNAPSHOT = os.path.join(".harness", "policy.json")
+FACTS = os.path.join(".harness", "memory", "facts")
 RECEIPTS = os.path.join(".harness", "receipts")
 SETTINGS = os.path.join(".claude", "settings.json")
 LOCAL_SETTINGS = os.path.join(".claude", "settings.local.json")
@@ -95,9 +96,13 @@ class HookedProject:
             self.snapshot = value
             return None
         rule, reason = unusable
+        command, does = f"harness render --project {self.source}", "writes it again"
+        if rule == MISSING and _has_files(os.path.join(self.source, FACTS)):
+            command = f"harness ledger import --project {self.source}"
+            does = "reads the facts of this clone in and writes it"
         hint = (
-            f"A person runs `harness render --project {self.source}` in their own terminal, which"
-            " writes it again; then the step is repeated."
+            f"A person runs `{command}` in their own terminal, which {does}; then the step is"
+            " repeated."
         )
         return rule, f"{path}: {reason}", hint
 
@@ -178,6 +183,13 @@ def read_json(path: str) -> tuple[Any, str]:
         return None, ""
     except (OSError, ValueError, RecursionError) as error:
         return None, f"it cannot be read ({type(error).__name__}: {error})."
+
+
+def _has_files(folder: str) -> bool:
+    try:
+        return bool(os.listdir(folder))
+    except OSError:
+        return False
 
 
 def _nearest(folders: list[str]) -> tuple[str, str] | None:

@@ -72,6 +72,7 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("open_experiment", (dict, type(None))),
     ("open_gate", (str, type(None))),
 )
+MISSING = "snapshot_missing"
 _TEXTS = ("scratch", "protected", "frozen", "hidden", "entry", "harness")
 
 
@@ -79,7 +80,7 @@ def problem(snapshot: Any) -> tuple[str, str] | None:
     """(rule, reason) when nothing can be decided from `snapshot`; None when it has the form
     above."""
     if snapshot is None:
-        return "snapshot_missing", "The policy snapshot is missing, so no rule can be checked."
+        return MISSING, "The policy snapshot is missing, so no rule can be checked."
     if not isinstance(snapshot, dict):
         return (
             "snapshot_damaged",
