@@ -18,6 +18,14 @@ PACKAGE = "experiment-harness"
 SYSTEM_PYTHON = "/usr/bin/python3"
 """For the plugin and this repository; `harness init` chooses that of a project."""
 _LAUNCHER = "mcp.py"
+_CLIMB = (
+    "import os,runpy,sys;n,p=sys.argv[1],os.path.realpath(sys.argv[2]);u=[p];"
+    "[u.append(os.path.dirname(u[-1])) for _ in p.split(os.sep)];"
+    "f=[os.path.join(d,n) for d in u];"
+    "runpy.run_path(next(filter(os.path.isfile,f),f[0]),run_name='__main__')"
+)
+"""Starts argv[1] of the nearest folder at or above argv[2]. Claude Code reads .mcp.json also in a
+session that was started below its folder, where no hook of the project runs; the server says so."""
 _ABOUT = "Claude runs machine-learning experiments; the harness decides what is true about them."
 
 
@@ -28,9 +36,7 @@ def project_hooks(interpreter: str) -> dict[str, Any]:
 
 def project_server(interpreter: str) -> dict[str, Any]:
     """The entry of a project's .mcp.json."""
-    # There the project's folder is only a variable of Claude Code's own environment. If it is not
-    # set, the server's working directory is that folder: hence the default `.`.
-    return _server(interpreter, f"{_or_here(PROJECT_VARIABLE)}/{VENDORED}")
+    return _project_server(interpreter, VENDORED)
 
 
 def own_settings() -> dict[str, Any]:
@@ -40,11 +46,7 @@ def own_settings() -> dict[str, Any]:
 
 def own_servers() -> dict[str, Any]:
     """.mcp.json of the harness's own repository; in the plugin the manifest's servers win."""
-    return {
-        "mcpServers": {
-            MCP_SERVER: _server(SYSTEM_PYTHON, f"{_or_here(PROJECT_VARIABLE)}/{OWN_HOOKS}")
-        }
-    }
+    return {"mcpServers": {MCP_SERVER: _project_server(SYSTEM_PYTHON, OWN_HOOKS)}}
 
 
 def plugin_hooks() -> dict[str, Any]:
@@ -65,7 +67,9 @@ def plugin_manifest() -> dict[str, Any]:
         "license": "Apache-2.0",
         "agents": [f"./agents/{role.name}.md" for role in ROLES],
         "commands": [f"./commands/{command.name}.md" for command in SLASH_COMMANDS],
-        "mcpServers": {MCP_SERVER: _server(SYSTEM_PYTHON, f"{PLUGIN_VARIABLE}/{OWN_HOOKS}")},
+        "mcpServers": {
+            MCP_SERVER: _server(SYSTEM_PYTHON, f"{PLUGIN_VARIABLE}/{OWN_HOOKS}/{_LAUNCHER}")
+        },
     }
 
 
@@ -79,9 +83,12 @@ def plugin_market() -> dict[str, Any]:
     }
 
 
-def _server(interpreter: str, folder: str) -> dict[str, Any]:
-    return {"type": "stdio", "command": interpreter, "args": [*ISOLATED, f"{folder}/{_LAUNCHER}"]}
+def _project_server(interpreter: str, folder: str) -> dict[str, Any]:
+    # There the project's folder is only a variable of Claude Code's own environment. If it is not
+    # set, the server's working directory is that folder: hence the default `.`.
+    begun = PROJECT_VARIABLE.replace("}", ":-.}")
+    return _server(interpreter, "-c", _CLIMB, f"{folder}/{_LAUNCHER}", begun)
 
 
-def _or_here(variable: str) -> str:
-    return variable.replace("}", ":-.}")
+def _server(interpreter: str, *words: str) -> dict[str, Any]:
+    return {"type": "stdio", "command": interpreter, "args": [*ISOLATED, *words]}

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from harness.contract.installation import MCP_SERVERS, VENDORED
 from harness.contract.roles import MCP_SERVER
 from harness.guard.hooks import plugin_beside
 from harness.guard.hooks.table import BY_NAME, hooks_section
+from harness.rendering.claude_files import project_server
 
 ASKED = [
     {
@@ -113,12 +115,52 @@ def test_a_project_whose_hooks_are_not_whole_is_guarded_by_the_plugin(
     assert plugin.call("Write", {"file_path": "plan.md"}).denied
 
 
+def test_a_session_below_the_project_has_no_tools_and_the_model_is_told_why(
+    project: HookProject,
+) -> None:
+    command = project.folder / "harness"
+    command.write_text("#!/bin/sh\necho tools\n")
+    command.chmod(0o755)
+    project.save(
+        {**project.snapshot, "mode": "interactive", "role": None, "command": str(command)}
+    )
+    words = project_server(PYTHON)["args"]
+    below = project.root / "sub" / "deep"
+    below.mkdir(parents=True)
+    for folder, variable in ((below, "."), (project.root, str(below))):
+        lines = asked(*ASKED)
+        done = started([*words[:-1], variable], lines, folder, project)
+        begun, listed, *_ = map(json.loads, done.splitlines())
+        assert str(project.root) in begun["result"]["instructions"]
+        assert listed["result"] == {"tools": []}
+    for folder, variable in ((project.root, "."), (below, str(project.root))):
+        assert started([*words[:-1], variable], b"", folder, project) == "tools\n"
+
+
+def started(words: list[str], lines: bytes, folder: Path, project: HookProject) -> str:
+    """What the server of .mcp.json writes, started in `folder` as Claude Code does."""
+    del project.environment["CLAUDE_PROJECT_DIR"]
+    done = subprocess.run(
+        [PYTHON, *words],
+        input=lines,
+        cwd=folder,
+        env=project.environment,
+        capture_output=True,
+        timeout=60,
+    )
+    project.environment["CLAUDE_PROJECT_DIR"] = str(project.root)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
 def test_the_tools_are_offered_once(both: tuple[HookProject, HookProject]) -> None:
     project, plugin = both
     command = project.folder / "harness"
     command.write_text("#!/bin/sh\necho tools\n")
     command.chmod(0o755)
-    project.save({**project.snapshot, "mode": "interactive", "role": None, "command": str(command)})
+    project.save(
+        {**project.snapshot, "mode": "interactive", "role": None, "command": str(command)}
+    )
     assert plugin.program(["mcp.py"], b"").output == "tools\n"
     project.write(MCP_SERVERS, json.dumps({"mcpServers": {MCP_SERVER: {"type": "stdio"}}}))
     assert plugin.program(["mcp.py"], b"").output == ""

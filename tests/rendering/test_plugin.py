@@ -129,5 +129,5 @@ def test_the_tool_server_of_either_is_one_program() -> None:
     here, plugin = own_servers()["mcpServers"], plugin_manifest()["mcpServers"]
     assert list(here) == list(plugin) == ["harness"]
     assert plugin["harness"]["args"][-1] == "${CLAUDE_PLUGIN_ROOT}/hooks/mcp.py"
-    assert here["harness"]["args"][-1] == "${CLAUDE_PROJECT_DIR:-.}/hooks/mcp.py"
+    assert here["harness"]["args"][-2:] == ["hooks/mcp.py", "${CLAUDE_PROJECT_DIR:-.}"]
     assert (ROOT / "hooks" / "mcp.py").is_file()

@@ -20,14 +20,25 @@ if TYPE_CHECKING:
     from .projects import HookedProject
 
 
+UNGUARDED = (
+    "No hook of the harness guards this session: it was started in {begun}, and the project is at"
+    " {root}. Begin your first answer with that: the person ends this session and starts `claude`"
+    " in {root}. Until then change nothing; the harness offers no tools."
+)
+
+
 def serve(program: str) -> NoReturn:
     """Become `harness mcp --project ROOT`; without a usable project or `harness`, end with a
-    sentence that says so. Where there is nothing to offer, offer nothing."""
+    sentence that says so. Where there is nothing to offer, offer nothing. The last of three words
+    on the command line is where the session was started."""
     above = os.path.dirname(os.path.dirname(os.path.realpath(program)))
     named = {**os.environ, "CLAUDE_PLUGIN_ROOT": above}
     scene = HookScene({}, program, named, time.time())  # the session's project
     if scene.installed.root is None and (scene.home is None or has_own_server(scene.home)):
         serve_no_tools("")
+    begun = os.path.realpath(sys.argv[2]) if len(sys.argv) > 2 else ""
+    if scene.home is not None and begun and begun != scene.home.root:
+        serve_no_tools(UNGUARDED.format(begun=begun, root=scene.home.root))
     command, root = server(scene.home, os.environ)
     if not root:
         sys.exit(f"harness: {command}")
