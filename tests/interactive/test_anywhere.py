@@ -53,12 +53,17 @@ def test_plugin_and_project_together_answer_once(fresh: Journey) -> None:
         bash("fine", "echo fine"),
     ]
     played = play(
-        fresh.root, fresh.home, {"PLEASE TRY": [tries, "Done."]}, options={**FROM_PROJECT, **PLUGIN}
+        fresh.root,
+        fresh.home,
+        {"PLEASE TRY": [tries, "Done."]},
+        options={**FROM_PROJECT, **PLUGIN},
     )
     assert played.held("write")
     assert not played.failed("fine")
     briefing = (fresh.root / ".harness/memory/BRIEFING.md").read_text("utf-8").strip()
-    assert told(played).count(json.dumps(briefing, ensure_ascii=False)[1:60]) == len(played.requests)
+    assert told(played).count(json.dumps(briefing, ensure_ascii=False)[1:60]) == len(
+        played.requests
+    )
     lines = receipts(fresh.root)
     assert [line["tool_use_id"] for line in lines if line["event"] == "PreToolUse"] == [
         "write",
