@@ -25,6 +25,7 @@ from harness.artifacts.objects import (
     restore_object,
 )
 from harness.artifacts.snapshot_index import SnapshotIndex, seen
+from harness.contract.artifacts import BY_NAME, DRAFT
 from harness.errors import UsageError
 from harness.files import atomic_write, sha256_bytes
 
@@ -35,6 +36,7 @@ MOST_UNTRACKED = 50 << 20
 _BYTE_CODE = (".pyc", ".pyo")
 """Python may run it in place of the source beside it, which people read."""
 _NOHUP = "nohup.out"
+_PLANS = BY_NAME["plans"].path
 _SORTED = orjson.OPT_SORT_KEYS
 _SKIPPED_WITHOUT_GIT = frozenset({".venv", "venv", "__pycache__", "node_modules"})
 
@@ -314,6 +316,8 @@ def _is_left_out(name: str, out: Set[str]) -> bool:
     """Whether the name is no code: excluded, the harness's, git's, byte code, nohup's output."""
     first, _, rest = name.partition("/")
     if first in NEVER or name.endswith(_BYTE_CODE) or name == _NOHUP:
+        return True
+    if first == _PLANS and name.endswith(DRAFT):  # may be written while an experiment is open
         return True
     if not rest:
         return name in out

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from harness.audit.activity import AFTER, AFTER_BATCH, GUARD, Activity, Call
+from harness.contract.artifacts import BY_NAME
 from harness.guard.policy.decide import DENY, WRITERS
 from harness.guard.shell.decide_with_tree import judge_call
 
@@ -33,11 +34,15 @@ IN_SPITE = "denied it, and it ran all the same"
 
 
 def unguarded(
-    activity: Activity, snapshots: Sequence[Mapping[str, Any]], since: datetime | None
+    activity: Activity,
+    snapshots: Sequence[Mapping[str, Any]],
+    since: datetime | None,
+    approvals: Mapping[str, datetime],
 ) -> tuple[list[Unguarded], int]:
     """(forbidden calls of one session after `since`, number of calls without a receipt).
 
     `snapshots`: the rules, one for each worktree; a call is forbidden when one forbids it.
+    `approvals`: plan -> when it was approved first; what was drafted before is no breach.
     """
     judged = {receipt.call: receipt for receipt in activity.receipts if receipt.event == GUARD}
     known = {call.id for call in activity.calls}
@@ -51,12 +56,28 @@ def unguarded(
         # No receipt is no breach by itself: a hook may have failed open on a harmless call.
         if receipt is None:
             unseen += 1
-            forbidden += _forbidden(activity, call, snapshots)
+            then = [as_of(snapshot, call.started, approvals) for snapshot in snapshots]
+            forbidden += _forbidden(activity, call, then)
         elif receipt.permission == DENY and call.done:
             forbidden.append(
                 _unguarded(activity, call, IN_SPITE, receipt.rule, receipt.reason, receipt.paths)
             )
     return forbidden, unseen
+
+
+def as_of(
+    snapshot: Mapping[str, Any], at: datetime, approvals: Mapping[str, datetime]
+) -> Mapping[str, Any]:
+    """The rules without the plans that were approved later; before the first approval without
+    what a plan freezes."""
+    later = {path for path, approved in approvals.items() if approved > at}
+    if not later:
+        return snapshot
+    plans = {path: sha256 for path, sha256 in snapshot["plans"].items() if path not in later}
+    free = later if plans else later | {BY_NAME["plan"].path}
+    kept = [path for path in snapshot["protected"] if path not in free]
+    changed = {**snapshot, "plans": plans, "protected": kept}
+    return changed if plans else changed | {"frozen": [], "hidden": [], "entry": []}
 
 
 def judged_again(call: Call, snapshots: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""`harness plan check | approve`: the plan that a person writes."""
+"""`harness plan check | approve`: the plan, which anybody drafts and a person approves."""
 
 import sys
 from dataclasses import asdict
@@ -10,6 +10,7 @@ import numpy as np
 from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option, tell
 from harness.cli.person import AGENT, caller, caller_of, require_person
+from harness.contract.artifacts import DRAFT
 from harness.domain.findings import Finding, as_text
 from harness.domain.grade import CallerKind
 from harness.domain.statuses import SandboxKind
@@ -40,13 +41,22 @@ def command() -> None:
 
 @command.command("check")
 @PLAN
+@click.option(
+    "--copy",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    hidden=True,
+    help="Its text, as the judge of `harness claude` copied it.",
+)
 @project_option
 @json_option
-def check(plan: Path, project: Path, as_json: bool) -> None:
+def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
     """List every problem of PLAN; exit 2 when it cannot be approved. Changes nothing."""
     asked_by = caller_of(environment(), open_layout(project, environment()).state)
     by_person = asked_by.kind is CallerKind.PERSON
-    checked = check_plan(project, plan, environment(), by_person=by_person, probe=_probe())
+    checked = check_plan(
+        project, plan, environment(), by_person=by_person, probe=_probe(), copy=copy
+    )
     document = {
         "plan": str(plan),
         "valid": not checked.problems,
@@ -68,8 +78,13 @@ def check(plan: Path, project: Path, as_json: bool) -> None:
         if checked.findings:
             tell(as_text(checked.findings))
         raise error
-    told = "" if power is None else f"{power.words}\n"
-    emit(document, f"{plan} can be approved.\n{told}{as_text(checked.findings)}", as_json=as_json)
+    lines = [
+        f"{plan} can be approved.",
+        "" if power is None else power.words,
+        as_text(checked.findings),
+        f"next: a person approves it in their own terminal: `harness plan approve {plan}`",
+    ]
+    emit(document, *filter(None, lines), as_json=as_json)
 
 
 def _power(checked: PlanCheck) -> Power | None:
@@ -105,6 +120,8 @@ def _probe() -> ScorerProbe | None:
 def approve(plan: Path, changes: str | None, project: Path, as_json: bool) -> None:
     """Freeze PLAN and its scorer by hash and move held-out data to the vault.
 
+    A draft (plans/NAME.draft.md) is put in the place of the plan NAME, which is plan.md or
+    plans/NAME.md, and removed from its own.
     Over an approved plan: shows what would change and exits 2; --changes with the digest that it
     names confirms these changes and no others. Must be run by a person.
     """
@@ -154,5 +171,6 @@ def approve(plan: Path, changes: str | None, project: Path, as_json: bool) -> No
     )
     bits = f"secret labels: {told:.1f} of {limit:g} bits may be told to agents so far"
     follows = list(seen[0].follows) if seen else []
-    lines = [head, *follows, bits, judges, as_text(findings), then]
+    taken = f"{plan} is now {approved.path}" if plan.name.endswith(DRAFT) else ""
+    lines = [head, taken, *follows, bits, judges, as_text(findings), then]
     emit(document, *filter(None, lines), as_json=as_json)

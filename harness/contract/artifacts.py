@@ -233,6 +233,10 @@ REQUIRED: dict[GateName, tuple[str, ...]] = {
 }
 """Artifacts that a gate needs; it reads runs, evaluations and lineage from the ledger."""
 
+PLANS = ("plan", "plans")
+"""Artifacts that anybody may draft until a plan is approved; a person alone changes it then."""
+DRAFT = ".draft.md"
+"""plans/NAME.draft.md is the next version of the plan NAME; an approval takes it over."""
 PROTECTED: tuple[str, ...] = (
     ".claude",
     ".mcp.json",

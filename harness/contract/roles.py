@@ -76,8 +76,8 @@ OFF_LIMITS_FOR_ALL: tuple[str, ...] = (
         " read nor write it."
     ),
     (
-        "`.claude/`; `.harness/`, except your own artifacts of the open experiment; `plan.md`, its"
-        " scorer and data."
+        "`.claude/`; `.harness/`, except your own artifacts of the open experiment; the approved"
+        " plan, its scorer and data."
     ),
     (
         "The human's commands: create a project, approve plans, approve, override or reject at a"

@@ -20,9 +20,10 @@ _RESOLVER = Path("/etc/resolv.conf")
 def kept_from_agents(project: Project, plan: ApprovedPlan | None) -> tuple[Path, ...]:
     """What exists in the project and no agent may change. Raises RefusedError for a link out."""
     layout = project.layout
-    kept = [
-        layout.project(name) for name in ("plan", "plans", "config_toml", "memory", "checklist")
-    ]
+    kept = [layout.project(name) for name in ("config_toml", "memory", "checklist")]
+    # A plan that nobody approved yet is a draft: the session may write it.
+    approved = dict.fromkeys(version.path for version in project.ledger.plans())
+    kept += [layout.root / path for path in approved]
     # The folder .harness itself too, so that no agent can create what is missing in it.
     kept += [layout.project("config_toml").parent, *protected_paths(layout.root)]
     kept += judge_below(layout.root)

@@ -32,6 +32,8 @@ class Askable:
     """The most positional words; -1: any number."""
     files: bool = False
     """The words are files of the project, but for experiments' ids; the child gets copies."""
+    copy_option: str = ""
+    """With files: the option of the child that takes the copy; the word stays, as a name."""
     once: bool = False
     """With files it is asked once: a copy does not grow."""
     stdin: bool = False
@@ -57,7 +59,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ("handoff",): Askable(values=("--note", "--experiment"), words=1, stdin=True),
     ("priors", "list"): Askable(),
     ("audit",): Askable(),
-    ("plan", "check"): Askable(words=1, files=True),
+    ("plan", "check"): Askable(words=1, files=True, copy_option="--copy"),
     ("ledger", "verify"): Askable(),
     ("posttrain", "spec"): Askable(
         values=(
@@ -81,6 +83,8 @@ class Request:
     """For `harness`, put together anew."""
     files: Mapping[str, Path] = field(default_factory=dict)
     """Words that are files, and where each led when it was asked."""
+    copy_option: str = ""
+    """As `Askable` says it."""
     stdin: bool
     """Whether it reads what the asker sends."""
 
@@ -118,7 +122,7 @@ def read_request(
     rest = ["--", *words] if words else []
     reads = askable.stdin and (verb == ("mcp",) or words == [STDIN])
     whole = (*verb, *options, "--project", str(root), *rest)
-    return Request(words=whole, files=files, stdin=reads)
+    return Request(words=whole, files=files, copy_option=askable.copy_option, stdin=reads)
 
 
 def _verb(argv: Sequence[str]) -> tuple[tuple[str, ...], Askable | None]:

@@ -161,7 +161,13 @@ class JudgeServer:
         """The request's words, with a copy in place of each file that it names."""
         with tempfile.TemporaryDirectory(prefix="harness-asked-") as name:
             copies = {text: self._copied(path, Path(name)) for text, path in request.files.items()}
-            yield [copies.get(word, word) for word in request.words]
+            if request.copy_option:
+                options = [f"{request.copy_option}={copy}" for copy in copies.values()]
+                rest = len(copies) + bool(copies)  # the words, and the `--` before them
+                at = len(request.words) - rest
+                yield [*request.words[:at], *options, *request.words[at:]]
+            else:
+                yield [copies.get(word, word) for word in request.words]
 
     def _copied(self, path: Path, folder: Path) -> str:
         real = Path(os.path.normpath(path))

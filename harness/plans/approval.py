@@ -18,6 +18,7 @@ from harness.ledger.facts import ApprovedPlan, PlanApproved
 from harness.ledger.project import Project, approve_config, open_layout, open_project
 from harness.plans.changes import Changes, data_now, plan_changes
 from harness.plans.data_review import contamination
+from harness.plans.drafts import in_its_place, remove_taken, take_over
 from harness.plans.held_out import move_to_vault
 from harness.plans.judge import record_judge
 from harness.plans.parse import Plan
@@ -62,13 +63,15 @@ def check_plan(
     *,
     by_person: bool,
     probe: ScorerProbe | None = None,
+    copy: Path | None = None,
 ) -> PlanCheck:
     """All that approval would refuse, and what else a person should know about the plan at `path`;
-    `probe` tries a script that scores, `by_person` as for `review.shown_splits`. Changes nothing.
+    `probe` tries a script that scores, `by_person` as for `review.shown_splits`, `copy` as for
+    `review.read_draft`. Changes nothing.
     Raises NotFoundError or ConfigError without a project, LedgerError."""
     layout = open_layout(start, environment)
     try:
-        draft = read_draft(layout.root, path)
+        draft = read_draft(layout.root, path, copy)
     except UsageError as error:
         return PlanCheck(path=str(path), problems=(error,), findings=())
     review = review_plan(
@@ -105,7 +108,8 @@ def approve_plan(
     """Freeze the plan, its scorer and its data, and move held-out rows, and a hidden validation's,
     to the vault.
 
-    The same plan, scorer and data again give the standing approval; anything else is the next
+    A draft (see plans.drafts) is put in its plan's place, and removed from its own. The same plan,
+    scorer and data again give the standing approval; anything else is the next
     version. A call that was killed is finished by the next one. Raises the problem that
     `check_plan` finds, or one PlanError for several; `on_findings` gets its findings. `on_changes`
     gets what is not as the plan in force has it, before anything is moved or recorded, and may
@@ -122,6 +126,7 @@ def approve_plan(
         pass
     read_accepted(layout)
     draft = read_draft(root, path)
+    placed = in_its_place(project, draft)
     plan = draft.plan
     review = review_plan(
         layout, plan, approved=_secret_hashes(project), by_person=True, probe=probe
@@ -143,10 +148,12 @@ def approve_plan(
         splits[name] |= described(review.splits[name], plan.data, moved.sha256)
         splits[name]["vault"] = moved.path.relative_to(layout.state).as_posix()
     # Only now a fact: a killed call leaves no approval whose scorer or data is not frozen yet.
+    take_over(draft, placed)
     approve_config(layout)
-    approved = _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
+    approved = _record(project, placed, sha256=sha256, splits=splits, scorer=scorer, by=by)
     accept_on_record(project, by=by, paths=[CONFIG])
     record_judge(project, by=by)
+    remove_taken(draft, placed)
     return approved
 
 

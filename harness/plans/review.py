@@ -78,8 +78,9 @@ class Review:
             return None
 
 
-def read_draft(root: Path, path: Path) -> Draft:
-    """The plan at `path`. Raises NotFoundError, or PlanError when it is no plan of the project."""
+def read_draft(root: Path, path: Path, copy: Path | None = None) -> Draft:
+    """The plan at `path`, its text from `copy` where one was made. Raises NotFoundError, or
+    PlanError when it is no plan of the project."""
     place = path if path.is_absolute() or path.exists() else root / path
     resolved = place.resolve()
     if not resolved.is_relative_to(root):
@@ -88,7 +89,7 @@ def read_draft(root: Path, path: Path) -> Draft:
         )
     relative = resolved.relative_to(root).as_posix()
     try:
-        data = read_bytes(resolved, limit=MAX_TEXT_BYTES)
+        data = read_bytes(copy or resolved, limit=MAX_TEXT_BYTES)
     except NotFoundError as error:
         raise NotFoundError(
             f"There is no plan at {place}.",

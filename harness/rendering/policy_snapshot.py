@@ -4,11 +4,12 @@ import os
 import shlex
 import sys
 import sysconfig
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, HUMAN, Scope
+from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, HUMAN, PLANS, Scope
 from harness.contract.installation import AGENTS, COMMANDS, LOCAL_SETTINGS, SETTINGS
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, Role, project_path
 from harness.domain.records import Experiment
@@ -47,6 +48,7 @@ _MAIN_ROLE = "model-builder"
 def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]:
     """What the policy knows now, for a driver's session of `role`, or for interactive use."""
     approved = project.ledger.plan()
+    plans = {plan.path: plan.sha256 for plan in project.ledger.plans()}
     current = _open_experiment(project)
     layout = project.layout
     return {
@@ -56,7 +58,7 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
         "scratch": [str(layout.sessions / "*" / "in")],
         "mode": "interactive" if role is None else "driver",
         "role": role,
-        "roles": _roles(current),
+        "roles": _roles(current, _drafts(project, plans)),
         "experiments": EXPERIMENTS,
         "artifacts": [
             {
@@ -66,7 +68,8 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
             }
             for artifact in ARTIFACTS
         ],
-        "protected": _protected(project, approved),
+        "protected": _protected(project, plans),
+        "plans": plans,
         "frozen": _frozen(approved),
         "hidden": [] if approved is None else [approved.content["data"]["held_out"]["path"]],
         "entry": [] if approved is None else shlex.split(approved.content["training"]["entry"]),
@@ -80,7 +83,7 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
         "memory": layout.relative(layout.project("memory")),
         "policy": policy_digest(),
         "hooks": hooks_mode(project.settings).value,
-        "control": _control(project, approved),
+        "control": _control(project, plans),
     }
 
 
@@ -98,43 +101,58 @@ def write_policy_snapshot(project: Project) -> Path:
     return path
 
 
-def _roles(current: Experiment | None) -> dict[str, dict[str, Any]]:
-    rights = {role.name: _rights(role, current) for role in ROLES}
-    rights[MAIN] = {**_rights(ROLE_BY_NAME[_MAIN_ROLE], current), "tools": None}
+def _roles(current: Experiment | None, drafts: list[str]) -> dict[str, dict[str, Any]]:
+    rights = {role.name: _rights(role, current, drafts) for role in ROLES}
+    rights[MAIN] = {**_rights(ROLE_BY_NAME[_MAIN_ROLE], current, drafts), "tools": None}
     return rights
 
 
-def _rights(role: Role, current: Experiment | None) -> dict[str, Any]:
+def _rights(role: Role, current: Experiment | None, drafts: list[str]) -> dict[str, Any]:
     own = [
         artifact
         for artifact in role.owns
         if artifact.scope is Scope.EXPERIMENT and current is not None
     ]
     writes = [project_path(artifact, experiment=current.id) for artifact in own] if current else []
+    writes += drafts if role.writes_code else []
     return {"tools": list(role.allowed_tools), "writes": writes, "code": role.writes_code}
 
 
-def _protected(project: Project, approved: ApprovedPlan | None) -> list[str]:
-    """The harness's folder, artifacts of the project, settings, hooks, the plan."""
+_INNER_PLAN = f"{PurePosixPath(CONFIG).parent}/{BY_NAME['plan'].path}"
+"""`init --hooks plugin` puts the form of a plan here."""
+
+
+def _drafts(project: Project, plans: Mapping[str, str]) -> list[str]:
+    """Plans in a protected folder that nobody approved yet."""
+    there = (project.layout.root / _INNER_PLAN).is_file()
+    return [_INNER_PLAN] if there and not plans else []
+
+
+def _plans(plans: Mapping[str, str]) -> list[str]:
+    """Of approved plans, and where the first one usually is; a draft decides nothing."""
+    return [*plans, BY_NAME["plan"].path, _INNER_PLAN] if plans else []
+
+
+def _protected(project: Project, plans: Mapping[str, str]) -> list[str]:
+    """The harness's folder, artifacts of the project, settings, hooks, approved plans."""
+    shown = [artifact for artifact in ARTIFACTS if artifact.scope is Scope.PROJECT]
     paths = [str(PurePosixPath(CONFIG).parent)]
-    paths += [artifact.path for artifact in ARTIFACTS if artifact.scope is Scope.PROJECT]
+    paths += [artifact.path for artifact in shown if artifact.name not in PLANS]
     paths += [
         project.layout.relative(project.layout.project(name)) for name in ("memory", "priors")
     ]
-    paths += [*control_names(project.layout.root)]
-    paths += [] if approved is None else [approved.path]
+    paths += [*control_names(project.layout.root), *_plans(plans)]
     return list(dict.fromkeys(paths))
 
 
-def _control(project: Project, approved: ApprovedPlan | None) -> list[str]:
-    """What a person accepts, and the plan; parts of .claude singly, so that a change is named."""
+def _control(project: Project, plans: Mapping[str, str]) -> list[str]:
+    """What a person accepts, and approved plans; parts of .claude singly, so that a change is
+    named."""
+    by_people = [artifact for artifact in ARTIFACTS if artifact.writer == HUMAN]
     paths = [SETTINGS, LOCAL_SETTINGS, AGENTS, str(PurePosixPath(COMMANDS).parent)]
     paths += [*control_paths(project.layout.root)]
-    paths += [artifact.path for artifact in ARTIFACTS if artifact.writer == HUMAN]
-    # `init --hooks plugin` puts the form of a plan here.
-    paths.append(f"{PurePosixPath(CONFIG).parent}/{BY_NAME['plan'].path}")
-    paths += [] if approved is None else [approved.path]
-    return list(dict.fromkeys(paths))
+    paths += [artifact.path for artifact in by_people if artifact.name not in PLANS]
+    return list(dict.fromkeys([*paths, *_plans(plans)]))
 
 
 def _frozen(approved: ApprovedPlan | None) -> list[str]:

@@ -15,7 +15,7 @@ from harness.audit.activity import transcript_home
 from harness.audit.attribution import Grade
 from harness.audit.changes import ChangeKind
 from harness.audit.protected import AuditReport, audit_protected
-from harness.clock import iso
+from harness.clock import iso, parse_iso
 from harness.decisions.experiments import decide
 from harness.files import sha256_file
 from harness.guard.accepted import accept_on_record
@@ -284,6 +284,25 @@ def test_calls_of_before_the_acceptance_are_left_alone(guarded: World):
     lines.call("t1", "Write", moment(-3 * 3600), file_path="plan.md", content="x")
     lines.result("t1", at=moment(-3 * 3600))
     assert (audited(guarded).unguarded, audited(guarded).unseen) == ((), 0)
+
+
+@pytest.mark.parametrize(("hours", "named"), [(-1, []), (1, ["t1", "t2"])])
+def test_a_plan_that_was_drafted_before_its_approval_accuses_nobody(
+    world: World, hours: int, named: list[str]
+):
+    """No receipt: the session had no hooks. What was an ordinary file then is no breach now."""
+    approved = parse_iso(world.project.ledger.plans()[0].at)
+    accept_on_record(world.project, by="human:ada", at=approved - timedelta(hours=2))
+    at = iso(approved + timedelta(hours=hours))
+    lines = transcript(world, "s1")
+    lines.call("t1", "Write", at, file_path=str(world.root / "plan.md"), content="x")
+    lines.result("t1", at=at)
+    lines.call("t2", "Bash", at, command="cp raw.csv data/train.csv")
+    lines.result("t2", at=at)
+    lines.call("t3", "Write", at, file_path=str(world.root / "train.py"), content="x")
+    lines.result("t3", at=at)
+    report = audited(world)
+    assert ([item.call for item in report.unguarded], report.unseen) == (named, 3)
 
 
 def test_a_subagents_call_is_judged_as_its_role_and_named_with_the_agent(guarded: World):

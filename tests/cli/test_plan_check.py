@@ -1,5 +1,6 @@
 """`harness plan check`: every problem in one document, and the words that approval would say."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -66,6 +67,34 @@ def test_a_sound_plan_can_be_approved(journey: Journey) -> None:
     assert "(plan.md): classical-ml, gates auto" in journey.harness("status").stdout
     again = journey.harness("plan", "check", "--json")
     assert (again.exit_code, again.document["problems"]) == (0, [])
+
+
+def test_a_draft_is_checked_and_approved_by_its_own_name(journey: Journey) -> None:
+    assert journey.harness("plan", "approve").exit_code == 0
+    (journey.root / "plans").mkdir()
+    draft = journey.root / "plans" / "plan.draft.md"
+    draft.write_text((journey.root / "plan.md").read_text().replace("seeds: 3", "seeds: 4"))
+    checked = journey.harness("plan", "check", "plans/plan.draft.md")
+    assert "`harness plan approve plans/plan.draft.md`" in checked.stdout
+    refused = journey.harness("plan", "approve", "plans/plan.draft.md")
+    assert (refused.exit_code, "oracle.seeds: 3 -> 4" in refused.stderr) == (2, True)
+    words = refused.stderr.rpartition("`harness ")[2].split("`")[0].split()
+    assert words[:3] == ["plan", "approve", "plans/plan.draft.md"]
+    done = journey.harness(*words)
+    assert (done.exit_code, draft.exists()) == (0, False), done.stderr
+    assert "plans/plan.draft.md is now plan.md" in done.stdout
+    assert journey.harness("status", "--json").document["plan"]["version"] == 2
+    snapshot = json.loads((journey.root / ".harness" / "policy.json").read_text())
+    assert list(snapshot["plans"]) == ["plan.md"]
+
+
+def test_the_judge_checks_a_copy_under_the_plans_own_name(journey: Journey) -> None:
+    copy = journey.home / "plan.md"
+    copy.write_text((journey.root / "plan.md").read_text())
+    (journey.root / "plan.md").unlink()
+    answer = journey.harness("plan", "check", f"--copy={copy}", "--", "plan.md")
+    assert answer.exit_code == 0, answer.stderr
+    assert answer.stdout.startswith("plan.md can be approved.")
 
 
 def test_approval_says_what_the_check_says_and_what_comes_next(journey: Journey) -> None:

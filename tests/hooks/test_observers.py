@@ -1,5 +1,6 @@
 """PostToolUse and PostToolBatch note what happened; the model hears of a changed control file."""
 
+import hashlib
 import json
 import os
 from typing import Any
@@ -133,6 +134,18 @@ def test_a_path_that_was_not_looked_at_before_has_not_changed(project: HookProje
     assert after(project) == ""
     project.write(".mcp.json", "{}")
     assert ".mcp.json changed" in after(project)
+
+
+def test_a_plan_that_a_person_approved_meanwhile_has_not_changed(listed: HookProject):
+    listed.write("plans/gone.md", "one\n")
+    assert after(listed) == ""
+    text = "two\n"
+    listed.write("plans/gone.md", text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    listed.save({**listed.snapshot, "control": CONTROL, "plans": {"plans/gone.md": digest}})
+    assert after(listed) == ""
+    listed.write("plans/gone.md", "three\n")
+    assert after(listed).startswith("harness: plans/gone.md changed")
 
 
 def test_hostile_control_paths_stall_no_call(listed: HookProject):

@@ -41,6 +41,7 @@ FINE = {
     "watch logs/run.log": "watch --once --project ROOT -- logs/run.log",
     "claims audit notes.md": "claims audit --project ROOT -- notes.md",
     "plan check": "plan check --project ROOT",
+    "plan check plans/a.draft.md": "plan check --project ROOT -- plans/a.draft.md",
     "handoff -": "handoff --project ROOT -- -",
     "mcp --project .": "mcp --project ROOT",
     "train --help": "train --help --project ROOT",
@@ -89,7 +90,8 @@ def test_what_may_be_asked_exists() -> None:
             command = command.get_command(click.Context(command), word)
         assert command is not None, verb
         known = {name for parameter in command.params for name in parameter.opts}
-        assert {*askable.flags, *askable.values, *askable.paths} <= known, verb
+        copied = {askable.copy_option} - {""}
+        assert {*askable.flags, *askable.values, *askable.paths, *copied} <= known, verb
 
 
 def test_readable_folders_may_be_named(root: Path) -> None:

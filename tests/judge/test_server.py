@@ -12,6 +12,7 @@ import pytest
 
 from harness.domain.statuses import SandboxKind
 from harness.judge import client, server
+from harness.judge.requests import read_request
 from harness.judge.server import JudgeServer
 
 
@@ -47,6 +48,16 @@ def asked(folder: Path, request: Any) -> tuple[int, str]:
 def test_what_is_no_request_is_told_so(judge: JudgeServer, tmp_path: Path, request_: Any) -> None:
     code, said = asked(tmp_path, request_)
     assert (code, "is no request" in said) == (2, True)
+
+
+def test_a_plan_is_read_from_a_copy_and_keeps_its_name(judge: JudgeServer, tmp_path: Path) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "a.draft.md").write_text("x")
+    asked_for = read_request(["plan", "check", "plans/a.draft.md"], cwd=tmp_path, root=tmp_path)
+    with judge._words(asked_for) as words:
+        *_, option, dashes, name = words
+        assert (dashes, name) == ("--", "plans/a.draft.md")
+        assert Path(option.removeprefix("--copy=")).read_text() == "x"
 
 
 def test_the_most_at_a_time_is_said(

@@ -117,6 +117,41 @@ def test_approved_plan_is_protected_frozen_and_hidden(project):
     assert ask(project, "Write", file_path="train.py")["permission"] == "allow"
 
 
+def test_a_plan_may_be_drafted_until_one_is_approved(project):
+    for path in ("plan.md", "plans/blobs.md", "plans/blobs.draft.md"):
+        assert ask(project, "Write", file_path=path)["permission"] == "allow", path
+    assert ask(project, "Bash", command="echo x >> plan.md")["permission"] == "allow"
+    assert ask(project, "Write", "oracle", file_path="plan.md")["rule"] == "read_only_role"
+    assert "plan.md" not in policy_snapshot(project)["control"]
+    approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
+    said = policy_snapshot(project)
+    assert said["plans"] == {"plans/blobs.md": project.plan().sha256}
+    assert {"plan.md", "plans/blobs.md"} <= {*said["control"]}
+
+
+def test_after_an_approval_the_next_version_is_drafted_beside_it(project):
+    approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
+    said = ask(project, "Edit", file_path="plans/blobs.md")
+    assert (said["permission"], said["rule"]) == ("deny", "protected_path")
+    assert "Write the next version to plans/blobs.draft.md" in said["hint"]
+    assert "harness plan approve plans/blobs.draft.md" in said["hint"]
+    assert "draft" not in ask(project, "Write", "oracle", file_path="plans/blobs.md")["hint"]
+    assert ask(project, "Bash", command="rm -r plans")["permission"] == "deny"
+    assert ask(project, "Bash", command="mv plans/blobs.md x")["permission"] == "deny"
+    for path in ("plans/blobs.draft.md", "plans/new.md"):
+        assert ask(project, "Write", file_path=path)["permission"] == "allow", path
+
+
+def test_the_form_of_a_plan_below_the_harness_folder_may_be_filled_in_too(project):
+    form = ".harness/plan.md"
+    assert ask(project, "Write", file_path=form)["permission"] == "deny"
+    (project.layout.root / form).write_text("---\n")
+    assert ask(project, "Write", file_path=form)["permission"] == "allow"
+    assert ask(project, "Write", file_path=".harness/policy.json")["permission"] == "deny"
+    approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
+    assert ask(project, "Write", file_path=form)["permission"] == "deny"
+
+
 def test_own_artifacts_follow_the_open_experiment(project):
     approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
     hypothesis = ".harness/experiments/exp-0001/hypothesis.md"

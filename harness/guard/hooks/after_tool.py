@@ -7,7 +7,7 @@ from harness.guard.policy.json_text import dumps
 
 from .alarms import ARTIFACT as ALARMS
 from .alarms import new_alarms
-from .control_digests import control_digests
+from .control_digests import MISSING, control_digests
 from .hook_scene import HookAnswer
 from .session_receipts import lines_back, note, said, session_of
 
@@ -32,7 +32,7 @@ def after_tool(call: dict[str, Any], scene: HookScene) -> HookAnswer:
         return HookAnswer()
     now = control_digests(scene)
     before = last_control(home, session_of(call))
-    changed = _changed(before, now)
+    changed = [name for name in _changed(before, now) if not _approved(home, name, now[name])]
     what = said(None, CHANGED if changed else "no_rule", paths=changed)
     news, counts = new_alarms(home, session_of(call))
     counted = {ALARMS: counts} if news else {}
@@ -73,6 +73,12 @@ def _changed(before: dict[str, str], now: dict[str, str]) -> list[str]:
     return sorted(
         name for name in differing if not any(other.startswith(f"{name}/") for other in regrouped)
     )
+
+
+def _approved(home: HookedProject, name: str, digest: str) -> bool:
+    """Whether it is a plan that stands as a person approved it, with this digest."""
+    plans = (home.snapshot or {}).get("plans") or {}
+    return digest != MISSING and plans.get(name, "").startswith(digest)
 
 
 def last_control(home: HookedProject, session: str) -> dict[str, str]:

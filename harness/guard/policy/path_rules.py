@@ -44,6 +44,7 @@ class PathRules:
         self.linkable = [*self.protected, *self.frozen]
         self.protected += snapshot.get("off_limits", ())
         self.notes: list[str] = snapshot.get("notes", [])
+        self.plans = frozenset(map(fold, snapshot.get("plans") or ()))
         self.dotted = [
             path for path in snapshot["protected"] if path.startswith(".") and "/" not in path
         ]
@@ -206,6 +207,8 @@ class PathRules:
     def _denied(self, place: str) -> Denial:
         relative = self.shown(place)
         experiments = self.snapshot["experiments"]
+        if fold(relative) in self.plans:
+            return self._plan(relative, place)
         for artifact in self.snapshot["artifacts"]:
             if matches(fold(relative), fold(artifact["glob"]), whole=False):
                 return self._artifact(artifact, relative, place)
@@ -230,6 +233,8 @@ class PathRules:
 
     def _artifact(self, artifact: dict[str, str], relative: str, place: str) -> Denial:
         writer = artifact["writer"]
+        if artifact["name"] in ("plan", "plans"):
+            return self._plan(relative, place)
         if writer != self.role:
             rule = "protected_path" if writer in ("harness", "human") else "not_your_artifact"
             who = {
@@ -250,6 +255,23 @@ class PathRules:
         return Denial(
             "other_experiment", f"{relative} belongs to another experiment; {which}.", hint, place
         )
+
+    def _plan(self, relative: str, place: str) -> Denial:
+        """Of an approved plan, or where another one would stand beside it."""
+        reason = (
+            f"{relative} is denied to {self.role}: once a plan is approved, a person alone"
+            " writes it."
+        )
+        name = os.path.splitext(os.path.basename(relative))[0]
+        draft = f"plans/{name}.draft.md"
+        hint = (
+            f"Write the next version to {draft}, run `harness plan check {draft}`, and ask a"
+            f" person for `harness plan approve {draft}`: it shows what changes."
+            f" {self._own_files()}"
+            if self.code
+            else "Say in your answer what the plan should say, and why."
+        )
+        return Denial("protected_path", reason, hint, place)
 
     def _own_files(self) -> str:
         own = ", ".join(self.writes) or "none"

@@ -20,6 +20,7 @@ SCHEMA. Paths are relative to `root`, with `/`, unless they are said to be absol
     experiments       str         the folder of all experiments
     artifacts         [{name, glob, writer}]  every artifact; `*` stands for one path component
     protected         [str]       control files and folders that no tool call changes
+    plans             {str: str}  optional: approved plans, path -> SHA-256 as approved last
     frozen            [str]       the plan's data and scorer files: read freely, changed never
     hidden            [str]       neither read nor written: where held-out rows stood before
                                   approval

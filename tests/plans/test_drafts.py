@@ -1,0 +1,117 @@
+"""The next version of a plan is drafted beside it; a person's approval puts it in its place."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RefusedError
+from harness.files import sha256_file
+from harness.ledger.ledger import Ledger
+from harness.ledger.project import Project
+from harness.plans.approval import approve_plan
+from harness.plans.approved import frozen_changes
+from harness.plans.changes import Changes, require_seen
+from harness.plans.scaffold import PLAN_FORM
+
+DRAFT = "plans/plan.draft.md"
+
+
+def drafted(root: Path, queries: int, name: str = DRAFT) -> Path:
+    path = root / name
+    path.parent.mkdir(exist_ok=True)
+    text = (root / "plan.md").read_text()
+    path.write_text(text.replace("queries: 20", f"queries: {queries}"))
+    return path
+
+
+def approve(project: Project, path: Path, seen: str | None = None) -> list[Changes]:
+    shown: list[Changes] = []
+
+    def confirm(changes: Changes) -> None:
+        shown.append(changes)
+        require_seen(changes, seen, f"harness plan approve {path}")
+
+    approve_plan(project, path, by="ada", on_changes=confirm)
+    return shown
+
+
+def test_a_draft_shows_its_changes_and_takes_the_place_of_the_plan(
+    project: Project, root: Path
+) -> None:
+    approve(project, root / "plan.md")
+    draft = drafted(root, 21)
+    with pytest.raises(RefusedError, match="oracle.queries: 20 -> 21") as refused:
+        approve(project, draft)
+    assert refused.value.code == "changes_not_confirmed"
+    assert "queries: 20" in (root / "plan.md").read_text()
+    approve(project, draft, refused.value.hint.rpartition("--changes ")[2].strip("`."))
+    plan = project.plan()
+    assert (plan.version, plan.path, plan.sha256) == (2, "plan.md", sha256_file(root / "plan.md"))
+    assert plan.content["oracle"]["queries"] == 21
+    assert not draft.exists()
+    assert frozen_changes(project, plan) == []
+
+
+def test_the_first_plan_may_be_a_draft_too(project: Project, root: Path) -> None:
+    draft = drafted(root, 20)
+    (root / "plan.md").write_text(PLAN_FORM)
+    approve(project, draft)
+    assert (project.plan().path, draft.exists()) == ("plan.md", False)
+
+
+def test_another_name_is_another_file(project: Project, root: Path) -> None:
+    approve(project, drafted(root, 20, "plans/wide.draft.md"))
+    assert project.plan().path == "plans/wide.md"
+    (root / "plan.md").unlink()
+    assert sha256_file(root / "plans/wide.md") == project.plan().sha256
+
+
+def test_what_a_person_wrote_in_its_place_is_not_overwritten(project: Project, root: Path) -> None:
+    approve(project, root / "plan.md")
+    draft = drafted(root, 21)
+    (root / "plan.md").write_text((root / "plan.md").read_text() + "My own words.\n")
+    with pytest.raises(RefusedError, match="text that nobody approved") as refused:
+        approve(project, draft)
+    assert refused.value.code == "plan_edited"
+    assert (root / "plan.md").read_text().endswith("My own words.\n")
+
+
+def test_a_link_in_its_place_is_not_followed(project: Project, root: Path) -> None:
+    draft = drafted(root, 20, "plans/wide.draft.md")
+    (root / "notes.md").write_text("mine")
+    (root / "plans" / "wide.md").symlink_to("../notes.md")
+    with pytest.raises(RefusedError) as refused:
+        approve(project, draft)
+    assert refused.value.code == "link_in_place"
+    assert (root / "notes.md").read_text() == "mine"
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("step", [(Ledger, "append"), (Path, "unlink")], ids=["before", "after"])
+def test_an_approval_that_was_cut_is_finished_by_the_next_one(
+    project: Project, root: Path, step: tuple[type, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut when plan.md holds the draft's text and nothing is recorded, and when all is recorded."""
+    approve(project, root / "plan.md")
+    draft = drafted(root, 21)
+    with pytest.raises(RefusedError) as refused:
+        approve(project, draft)
+    seen = refused.value.hint.rpartition("--changes ")[2].strip("`.")
+
+    def killed(*_: object, **__: object) -> None:
+        if draft.exists() and sha256_file(root / "plan.md") == sha256_file(draft):
+            raise Killed
+        raise AssertionError("not yet")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*step, killed)
+        with pytest.raises(Killed):
+            approve(project, draft, seen)
+    assert os.listdir(root / "plans") == ["plan.draft.md"]
+    approve(project, draft, seen)
+    assert (project.plan().version, os.listdir(root / "plans")) == (2, [])
+    assert frozen_changes(project, project.plan()) == []
