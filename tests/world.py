@@ -24,6 +24,7 @@ from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
 from harness.plans.approved import data_paths, seeds_for
 from harness.run_logger import RunLogger
+from harness.runs.experiment_config import keep_config
 from harness.settings import create_config
 from tests.plan_text import plan_text
 
@@ -177,6 +178,7 @@ class World:
             self.root, layout.objects, exclude=data_paths(self.project.plan())
         )
         write_snapshot(snapshot, self.path(experiment, "code"))
+        config, _ = keep_config(self.project, experiment, ["python", "train.py"], {})
         token = f"token-{experiment}-{seed}-{len(ledger.runs(experiment))}"
         run = ledger.register_run(
             experiment=experiment,
@@ -189,6 +191,7 @@ class World:
             token=sha256_bytes(token.encode()),
             session=None,
             caller=str(PERSON),
+            config=config,
         )
         folder = layout.run(experiment, run.id)
         folder.mkdir(parents=True)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
+from harness.cli.chosen import EXPERIMENT, chosen
 from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import emit, json_option, project_option
 from harness.domain.records import Experiment
@@ -25,31 +26,32 @@ from harness.views.tables import score_text
 
 
 @click.command("evaluate")
-@click.argument("experiment")
+@EXPERIMENT
 @click.option("--split", type=click.Choice(["validation", "held-out"]), default="validation")
 @isolation_options
 @project_option
 @json_option
 def command(
-    experiment: str, split: str, sandbox: str, reason: str, project: Path, as_json: bool
+    experiment: str | None, split: str, sandbox: str, reason: str, project: Path, as_json: bool
 ) -> None:
-    """Recompute the score of EXPERIMENT from its checkpoints, one evaluation per seed.
+    """Recompute the score of EXPERIMENT (default: the open one) from its checkpoints, per seed.
 
     A held-out evaluation counts against the plan's query budget. Exit 1 when a checkpoint could not
     be scored.
     """
     with changing(project) as opened:
-        chosen = Split(split.replace("-", "_"))
+        experiment = chosen(opened, experiment, "harness evaluate")
+        on = Split(split.replace("-", "_"))
         used = isolation(opened, sandbox, reason, verb="evaluate", experiment=experiment)
         evaluations = evaluate_experiment(
-            opened, experiment, chosen, used, admit=require_validation_passed
+            opened, experiment, on, used, admit=require_validation_passed
         )
         trained = {
             run.id: None if run.seconds is None else round(run.seconds, 1)
             for run in opened.ledger.runs(experiment)
         }
         record = opened.ledger.experiment(experiment)
-        total = split_score(opened, record, chosen)
+        total = split_score(opened, record, on)
         then = _then(opened, record, total["released"], evaluations)
     results: list[dict[str, Any]] = [
         {
@@ -75,7 +77,7 @@ def command(
     emit(
         {
             "experiment": experiment,
-            "split": chosen,
+            "split": on,
             "evaluations": results,
             "score": total["score"],
             "released": total["released"],

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
+from harness.cli.chosen import EXPERIMENT, chosen
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import caller, require_person, session_of
 from harness.cli.reading import reading
@@ -56,13 +57,14 @@ def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_j
             "data": {} if plan is None else training_tables(plan),
         },
         f"opened {experiment.id}: {folder}\n{data}"
-        f"next: write its config.yaml, then run `harness train {experiment.id} [-- COMMAND]`",
+        f"next: write its config.yaml (or give values to train: `--set lr=0.1`), then run"
+        f" `harness train {experiment.id} [-- COMMAND]`",
         as_json=as_json,
     )
 
 
 @command.command("result")
-@click.argument("experiment")
+@EXPERIMENT
 @click.option(
     "--claim",
     "claims",
@@ -77,19 +79,20 @@ def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_j
 @project_option
 @json_option
 def result(
-    experiment: str,
+    experiment: str | None,
     claims: Sequence[str],
     summary: str,
     shortfalls: Sequence[str],
     project: Path,
     as_json: bool,
 ) -> None:
-    """Write result.md of EXPERIMENT.
+    """Write result.md of EXPERIMENT (default: the open one).
 
     E.g. `harness experiment result exp-0001 --claim accuracy=0.94 --summary TEXT`.
     """
     claimed = _claims(claims)
     with changing(project) as opened:
+        experiment = chosen(opened, experiment, "harness experiment result")
         path = record_result(
             opened,
             experiment,
@@ -126,7 +129,7 @@ def list_command(project: Path, as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("experiment")
+@EXPERIMENT
 @click.option(
     "--exact",
     is_flag=True,
@@ -134,16 +137,18 @@ def list_command(project: Path, as_json: bool) -> None:
 )
 @project_option
 @json_option
-def show(experiment: str, exact: bool, project: Path, as_json: bool) -> None:
-    """Show one EXPERIMENT: runs, checkpoints, evaluations, verdicts, decisions."""
+def show(experiment: str | None, exact: bool, project: Path, as_json: bool) -> None:
+    """Show EXPERIMENT (default: the open one): runs, evaluations, verdicts, decisions."""
     if exact:
         require_person("experiment show --exact", environment())
         with reading(project) as opened:
+            experiment = chosen(opened, experiment, "harness experiment show --exact")
             scores = exact_scores(opened, opened.ledger.experiment(experiment))
         text = "".join(_exact_text(score) for score in scores) or "nothing was evaluated yet\n"
         emit({"experiment": experiment, "exact": scores}, text, as_json=as_json)
         return
     with reading(project) as opened:
+        experiment = chosen(opened, experiment, "harness experiment show")
         record = opened.ledger.experiment(experiment)
         row = experiment_row(opened, record)
         document = {**row, **details(opened, record)}

@@ -8,6 +8,7 @@ import click
 
 from harness.audit.activity import transcript_home
 from harness.cli.changing import changing
+from harness.cli.chosen import EXPERIMENT, chosen
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.decisions.person import approve, reject
@@ -28,7 +29,7 @@ def command() -> None:
 
 
 @command.command("check")
-@click.argument("experiment")
+@EXPERIMENT
 @click.option(
     "--gate",
     type=click.Choice(["validation", "held-out"]),
@@ -37,13 +38,14 @@ def command() -> None:
 )
 @project_option
 @json_option
-def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> None:
-    """Judge EXPERIMENT on its evidence; exit 0 only for PASS.
+def check(experiment: str | None, gate: str | None, project: Path, as_json: bool) -> None:
+    """Judge EXPERIMENT (default: the open one) on its evidence; exit 0 only for PASS.
 
     The same evidence gives the same verdict. For a kept or discarded experiment nothing is
     recorded: the verdict of its decision stands.
     """
     with changing(project) as opened:
+        experiment = chosen(opened, experiment, "harness gate check")
         name = GateName(gate.replace("-", "_")) if gate else None
         verdict = check_gate(
             opened, experiment, name, transcripts=[transcript_home(environment())]

@@ -1,6 +1,7 @@
 """`harness train EXP [-- COMMAND]`: the only way to start training."""
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,18 +9,36 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
+from harness.cli.chosen import EXPERIMENT, chosen
 from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import emit, environment, json_option, print_event, project_option
 from harness.cli.person import session_of
 from harness.domain.findings import as_text
 from harness.domain.records import Run
 from harness.errors import UsageError
+from harness.runs.experiment_config import read_values
 from harness.runs.take import take
 from harness.runs.train import train
 
+_ID = re.compile(r"exp-\d+")
 
-@click.command("train")
-@click.argument("experiment")
+
+class _WithCommand(click.Command):
+    """What stands after `--` is the training command, also where no experiment is named."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(context, args[:at])
+        after = args[at + 1 :]
+        # The judge of `harness claude` hands all words over after `--`.
+        if context.params["experiment"] is None and after and _ID.fullmatch(after[0]):
+            context.params["experiment"] = after.pop(0)
+        context.params["training_command"] += tuple(after)
+        return rest
+
+
+@click.command("train", cls=_WithCommand)
+@EXPERIMENT
 @click.argument("training_command", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--session", default=None, hidden=True, help="The agent session that asked for this run."
@@ -36,24 +55,33 @@ from harness.runs.train import train
     default=None,
     help="Take the kept checkpoints of these experiments; nothing is trained.",
 )
+@click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="For config.yaml, which is written from the command where there is none.",
+)
 @isolation_options
 @project_option
 @json_option
 def command(
-    experiment: str,
+    experiment: str | None,
     training_command: tuple[str, ...],
     session: str | None,
     resume: bool,
     sources: str | None,
+    values: tuple[str, ...],
     sandbox: str,
     reason: str,
     project: Path,
     as_json: bool,
 ) -> None:
-    """Train EXPERIMENT under supervision, once per seed of the plan.
+    """Train EXPERIMENT (default: the open one) under supervision, once per seed of the plan.
 
     E.g. `harness train exp-0001 -- python train.py`; the default command is the plan's
-    training.entry. --resume continues a seed's interrupted run as a further attempt, if command,
+    training.entry. Without a config.yaml one is written: the command, its options and --set.
+    --resume continues a seed's interrupted run as a further attempt, if command,
     code, data, sandbox and the run's files are unchanged; its checkpoints are where the training
     command left them. --from, for an experiment that changes only predict, takes the final
     checkpoints of another experiment, or of this one's earlier code; of several it makes a folder
@@ -62,9 +90,11 @@ def command(
     if sources is not None and (resume or training_command):
         raise UsageError(
             "--from trains nothing: it takes neither --resume nor a command.",
-            hint=f"`harness train {experiment} --from {sources}`, or leave --from out.",
+            hint=f"`harness train EXP --from {sources}`, or leave --from out.",
         )
+    given = read_values(values)
     with changing(project) as opened:
+        experiment = chosen(opened, experiment, "harness train")
         used = isolation(opened, sandbox, reason, verb="train", experiment=experiment)
         session = session or session_of(environment())
         on_event = (lambda event: None) if as_json else print_event
@@ -76,6 +106,7 @@ def command(
                 sandbox=used,
                 session=session,
                 inherited=os.environ,
+                values=given,
                 on_event=on_event,
             )
         else:
@@ -86,6 +117,7 @@ def command(
                 sandbox=used,
                 session=session,
                 resume=resume,
+                values=given,
                 on_event=on_event,
             )
     document = {

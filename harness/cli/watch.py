@@ -1,9 +1,11 @@
 """`harness watch`: follow the project's runs, or the logs of other programs."""
 
+import contextlib
 import os
 import re
 import sys
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ from rich.text import Text
 from harness.cli.output import emit, environment, json_option, project_option, tell
 from harness.cli.reading import reading
 from harness.cli.tmux_pane import split
-from harness.clock import SystemClock
+from harness.clock import SystemClock, parse_iso
 from harness.domain.plain_text import one_line
+from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS
 from harness.errors import NotFoundError, UsageError
 from harness.foreign.formats import find_logs
@@ -29,11 +32,17 @@ from harness.views.tables import number, render_table
 from harness.views.watching import POLL_SECONDS, in_lines, on_screen, read_all, screen
 
 _EXPERIMENT = re.compile(r"exp-\d+")
+_START_SECONDS = 30.0
 
 
 @click.command("watch")
 @click.argument("target", nargs=-1)
 @click.option("--once", is_flag=True, help="Show the current state and exit.")
+@click.option(
+    "--wait",
+    is_flag=True,
+    help="Of a training that was just started: wait up to 30 seconds for its first run.",
+)
 @click.option(
     "--follow", is_flag=True, help="Keep watching: the next experiment, or a log without end."
 )
@@ -50,6 +59,7 @@ _EXPERIMENT = re.compile(r"exp-\d+")
 def command(
     target: tuple[str, ...],
     once: bool,
+    wait: bool,
     follow: bool,
     beside: bool,
     plain: bool,
@@ -75,6 +85,7 @@ def command(
             target[0] if target else None,
             screened,
             once=once,
+            starts=wait,
             follow=follow,
             as_json=as_json,
         )
@@ -92,11 +103,15 @@ def _watch_project(
     console: Console | None,
     *,
     once: bool,
+    starts: bool,
     follow: bool,
     as_json: bool,
 ) -> None:
-    """Follow, then exit the program; with `follow` only an interrupt ends it."""
+    """Follow, then exit the program; with `follow` only an interrupt ends it. `starts`: what
+    trains may not have begun yet."""
     with reading(place) as opened:
+        if starts:
+            _await_run(opened, experiment)
         done: set[str] = set()
         while True:
             name = _experiment(
@@ -114,6 +129,23 @@ def _watch_project(
         if console is None:
             emit(document, *_text(document), as_json=as_json)
         sys.exit(0 if once or follower.succeeded() else 1)
+
+
+def _await_run(project: Project, named: str | None) -> None:
+    """Return when a run goes on, ended just now, or none came in time."""
+    clock = project.clock
+    end = clock.monotonic() + _START_SECONDS
+    while clock.monotonic() < end:
+        with contextlib.suppress(NotFoundError):
+            if any(_is_new(project, run) for run in project.ledger.runs(watched(project, named))):
+                return
+        clock.sleep(POLL_SECONDS)
+
+
+def _is_new(project: Project, run: Run) -> bool:
+    if run.status not in FINAL_RUNS or run.ended_at is None:
+        return run.status not in FINAL_RUNS
+    return project.clock.now() - parse_iso(run.ended_at) < timedelta(seconds=_START_SECONDS)
 
 
 def _experiment(
@@ -215,4 +247,6 @@ def _text(document: dict[str, Any]) -> list[str]:
 def _epoch(run: dict[str, Any]) -> str:
     if run["epoch"] is None:
         return "-"
-    return f"{run['epoch']} of {run['total_epochs']}" if run["total_epochs"] else f"{run['epoch']}"
+    # Counted from 0, as the rows are: the last of 4 is "3 of 3", here as in `harness train`.
+    last = max(run["epoch"], (run["total_epochs"] or 0) - 1)
+    return f"{run['epoch']} of {last}" if last else f"{run['epoch']}"

@@ -47,6 +47,8 @@ class Run:
     registered_at: str
     caller: str | None = None
     """Where its commands came from, `domain.grade.Caller` as text; the one that isolates least."""
+    config: str | None = None
+    """SHA-256 of the experiment's config.yaml when it was registered; None where nobody looked."""
     job: dict[str, Any] | None = None
     """{launcher, handle} of its last start: who launched it, and what finds it there again."""
     supervisor: dict[str, Any] = field(default_factory=dict)

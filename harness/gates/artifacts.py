@@ -37,6 +37,11 @@ def files(evidence: GateEvidence) -> Iterator[Finding]:
             yield from _file(file)
 
 
+def configuration(evidence: GateEvidence) -> Iterator[Finding]:
+    """config.yaml says what it said when the runs were registered; else the change is shown."""
+    yield from evidence.config_changes
+
+
 def seeds(evidence: GateEvidence) -> Iterator[Finding]:
     """Every seed of the plan, and every seed that was started, has a completed run; no other seed
     has a run."""

@@ -240,6 +240,7 @@ VALIDATION: tuple[Check, ...] = (
     artifacts.seeds,
     artifacts.supervisor_findings,
     artifacts.files,
+    artifacts.configuration,
     artifacts.run_files,
     artifacts.row_times,
     artifacts.checkpoints,

@@ -31,6 +31,7 @@ from harness.evaluation.tries import comparison_inputs
 from harness.files import canonical_json, sha256_bytes
 from harness.gates.alarms import open_by_run
 from harness.gates.claim_facts import prose_findings
+from harness.gates.config_changes import config_changes
 from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence, ValidationReference
 from harness.gates.findings import finding
 from harness.gates.run_evidence import next_idea, read_evidence, run_evidence
@@ -105,6 +106,7 @@ def _collect(
         frozen_changes=tuple(frozen_changes(project, project.plan())),
         approved_since=tuple(_approved_since(project, record, approved)),
         tampering=tampering,
+        config_changes=tuple(config_changes(project, experiment, counted)),
         control_changes=_control_findings(
             project, record, {fact.data["path"] for fact in tampering}, transcripts
         ),

@@ -122,6 +122,8 @@ class GateEvidence:
     approved_since: tuple[Finding, ...] = ()
     """What judges and was changed by approvals since the experiment was opened."""
     tampering: tuple[Finding, ...] = ()
+    config_changes: tuple[Finding, ...] = ()
+    """What config.yaml says now and did not say when the runs that count were registered."""
     control_changes: tuple[Finding, ...] = ()
     """Control files that changed during this experiment, since a person accepted them."""
     score: Mapping[str, Any] | None = None

@@ -123,6 +123,11 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "Correct the line that is named.",
         FAIL,
     ),
+    "config_changed": FindingKind(
+        "config.yaml says another thing than when the runs were registered.",
+        "Read it with that in mind: what was trained is in the run's command and code.",
+        PASS,
+    ),
     "metrics_without_epochs": FindingKind(
         "metrics.jsonl holds no epoch row.",
         "Call `log.epoch(epoch, metrics)` once an epoch.",

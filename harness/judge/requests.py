@@ -41,7 +41,7 @@ class Askable:
 
 _COUNTED = Askable(words=1)
 REQUESTS: dict[tuple[str, ...], Askable] = {
-    ("train",): Askable(flags=("--resume",), values=("--from",), words=-1),
+    ("train",): Askable(flags=("--resume",), values=("--from", "--set"), words=-1),
     ("evaluate",): Askable(values=("--split",), words=1),
     ("gate", "check"): Askable(values=("--gate",), words=1),
     ("experiment", "new"): Askable(values=("--hypothesis", "--rationale", "--parent")),
@@ -53,7 +53,9 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ("experiment", "show"): _COUNTED,
     ("experiment", "compare"): Askable(words=2),
     ("status",): Askable(flags=("--briefing",)),
-    ("watch",): Askable(flags=("--once", "--follow", "--plain"), words=-1, files=True, once=True),
+    ("watch",): Askable(
+        flags=("--once", "--wait", "--follow", "--plain"), words=-1, files=True, once=True
+    ),
     ("decisions",): _COUNTED,
     ("claims", "audit"): Askable(flags=("--git",), values=("--since",), words=-1, files=True),
     ("handoff",): Askable(values=("--note", "--experiment"), words=1, stdin=True),

@@ -208,6 +208,7 @@ def _start_and_follow(
     before = tail.before()
     _take(task, alarms, before)
     watch = CheckpointWatch(project, run, before)
+    progress = _Progress(task.on_event, tail.rows)
     try:
         handle = launcher.submit(_command(task, registered))
     except (OSError, HarnessError) as error:
@@ -218,7 +219,7 @@ def _start_and_follow(
     try:
         run = _record_start(task, run, handle)
         with interrupts.heeded():
-            cut = _follow(task, run, launcher, handle, tail, alarms, watch)
+            cut = _follow(task, run, launcher, handle, tail, alarms, watch, progress)
     except KeyboardInterrupt:
         cut = cancelled()
     finally:
@@ -226,8 +227,10 @@ def _start_and_follow(
         killed = _end(task, run, launcher, handle)
     # One more look, after everything has ended: it takes what was written since the last one.
     last = tail.look()
-    _take(task, alarms, last)
+    for alarm in _take(task, alarms, last):
+        task.on_event(_alarm_event(tail.rows.run, alarm))
     watch.take(last)
+    progress.end(last)
     return EndedRun(
         run=run,
         began=began,
@@ -292,9 +295,10 @@ def _follow(
     tail: RunTail,
     alarms: RunAlarms,
     watch: CheckpointWatch,
+    progress: "_Progress",
 ) -> Ending | None:
     """Watch until the command ends by itself (None) or has to be ended (how)."""
-    progress, start = _Progress(task.on_event, tail.rows), task.project.clock.monotonic()
+    start = task.project.clock.monotonic()
     while launcher.poll(handle, seconds=_POLL_SECONDS) is None:
         new = tail.look()
         watch.take(new)
@@ -347,7 +351,7 @@ def announce_end(task: SupervisedRun[Report], run: Run) -> None:
 
 
 class _Progress:
-    """The newest epoch, at most once a second."""
+    """The newest epoch, at most once a second, and the last one in any case."""
 
     def __init__(self, on_event: Event, rows: RunRows) -> None:
         self._on_event, self._rows = on_event, rows
@@ -355,11 +359,24 @@ class _Progress:
         self._shown_at = -_EVENT_SECONDS
 
     def show(self, new: list[Row], elapsed: float) -> None:
+        self._note(new)
+        if elapsed - self._shown_at >= _EVENT_SECONDS and self._tell():
+            self._shown_at = elapsed
+
+    def end(self, new: list[Row]) -> None:
+        self._note(new)
+        self._tell()
+
+    def _note(self, new: list[Row]) -> None:
         epochs = [row for row in new if row.get("event") == "epoch"]
         self._latest = epochs[-1] if epochs else self._latest
-        if self._latest is not None and elapsed - self._shown_at >= _EVENT_SECONDS:
-            self._on_event(_epoch_event(self._rows.run, self._latest, self._rows.total_epochs))
-            self._latest, self._shown_at = None, elapsed
+
+    def _tell(self) -> bool:
+        if self._latest is None:
+            return False
+        self._on_event(_epoch_event(self._rows.run, self._latest, self._rows.total_epochs))
+        self._latest = None
+        return True
 
 
 def _alarm_event(run: str, alarm: Alarm) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from harness.runs.environment import fresh_folder
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
 from harness.runs.supervisor import Event, new_token
-from harness.runs.train import TrainReport
+from harness.runs.train import TrainReport, with_config
 from harness.runs.train_job import TrainJob, prepare
 from harness.runs.workspace import taking
 
@@ -46,12 +46,14 @@ def take(
     sandbox: Sandbox,
     session: str | None,
     inherited: Mapping[str, str],
+    values: Mapping[str, str] | None = None,
     on_event: Event = lambda event: None,
 ) -> TrainReport:
     """A completed run for each of the plan's seeds, with the final checkpoints that the `sources`
     have of that seed: one as it is, several in one folder, each under its experiment's id.
 
-    A seed that has just these weights already, with this code, keeps its run.
+    A seed that has just these weights already, with this code, keeps its run. `values` as for
+    `train`.
 
     Raises RefusedError (nothing_to_take, data_differs, alarm_undiagnosed, checkpoint_changed) and
     what `prepare` raises.
@@ -66,6 +68,8 @@ def take(
         for source, by_seed in kept.items():
             if lacking := [seed for seed in seeds if seed not in by_seed]:
                 raise _nothing(source, f"no completed run of the plan's seeds {lacking}")
+        words = ("harness", "train", experiment, "--from", ",".join(sources))
+        job = with_config(job, words, values or {}, on_event)
         write_snapshot(job.snapshot, project.layout.experiment(experiment, "code"))
         runs = []
         for seed in seeds:
@@ -132,6 +136,7 @@ def _take_seed(job: TrainJob, seed: int, members: Mapping[str, Kept]) -> Run:
             sandbox=_least([job.sandbox.kind, *(run.sandbox for run, _ in members.values())]),
             session=job.session,
             caller=_callers(job, [run for run, _ in members.values()]),
+            config=job.config,
             token=new_token()[1],
         )
         fresh_folder(layout.run(job.experiment, registered.id))

@@ -28,6 +28,7 @@ from harness.runs.endings import (
     last_lines,
 )
 from harness.runs.environment import fresh_folder
+from harness.runs.experiment_config import keep_config
 from harness.runs.interrupts import Interrupts
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
@@ -64,6 +65,7 @@ def train(
     sandbox: Sandbox,
     session: str | None = None,
     resume: bool = False,
+    values: Mapping[str, str] | None = None,
     on_event: Event = lambda event: None,
     inherited: Mapping[str, str] | None = None,
     silent_s: float = 60.0,
@@ -78,6 +80,7 @@ def train(
 
     Args:
         resume: each seed's newest stopped run goes on, in its own folder, as its next attempt.
+        values: for config.yaml, where there is none yet.
         on_event: gets progress; each event has a `kind` and a `text`.
         inherited: the environment whose allowed part is passed on, by default this process's.
         silent_s: seconds that a run may go on without a metrics row of its own.
@@ -99,6 +102,7 @@ def train(
             inherited=os.environ if inherited is None else inherited,
         )
         require_startable(job)
+        job = with_config(job, job.argv, values or {}, on_event)
         seed_run = functools.partial(
             SeedRun,
             project=project,
@@ -114,6 +118,18 @@ def train(
             on_event({"kind": "files_not_copied", "text": f"{found.message} {found.hint}"})
         report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
         return replace(report, findings=[*recovered, *large, *report.findings])
+
+
+def with_config(
+    job: TrainJob, words: Sequence[str], values: Mapping[str, str], on_event: Event
+) -> TrainJob:
+    """The job with its experiment's config.yaml, which is written where there is none."""
+    digest, written = keep_config(job.project, job.experiment, words, values)
+    if written:
+        path = job.project.layout.experiment(job.experiment, "config")
+        text = f"{job.project.layout.relative(path)}: written from the command, for there was none"
+        on_event({"kind": "config_written", "text": text})
+    return replace(job, config=digest)
 
 
 def _not_copied(snapshot: Snapshot) -> list[Finding]:
@@ -227,6 +243,7 @@ class SeedRun(SupervisedRun[SeedReport]):
             sandbox=self.sandbox.kind.value,
             session=job.session,
             caller=caller,
+            config=job.config,
             token=digest,
         )
         began = fresh_folder(self.project.layout.run(run.experiment, run.id))

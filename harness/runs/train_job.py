@@ -39,6 +39,8 @@ class TrainJob:
     sandbox: Sandbox
     session: str | None
     inherited: Mapping[str, str]
+    config: str | None = None
+    """Hash of config.yaml, as `experiment_config.keep_config` gives it."""
 
     def completed(self) -> dict[int, Run]:
         """Seed -> its completed run of this code and command."""

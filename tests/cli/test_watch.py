@@ -53,3 +53,23 @@ def test_a_failed_run_is_exit_one(journey: Journey) -> None:
     assert journey.harness("watch", "exp-0001", "--once").exit_code == 0
     answer = journey.harness("watch", "exp-0001", "--json")
     assert (answer.exit_code, answer.document["runs"][0]["status"]) == (1, "failed")
+
+
+def test_a_training_that_was_just_started_is_waited_for(journey: Journey) -> None:
+    """`harness watch` at once, before the first run is registered."""
+    command = [sys.executable, "-m", "harness", "train"]
+    environment = journey.environment()
+    with subprocess.Popen(
+        command, cwd=journey.root, env=environment, stderr=subprocess.PIPE, text=True
+    ) as training:
+        once = journey.harness("watch", "--once", "--wait", "--json", "exp-0001")
+        _, told = training.communicate(timeout=120)
+    assert training.returncode == 0
+    assert [run["run"] for run in once.document["runs"]] == ["run-01"]
+    assert once.document["state"] == "running"
+    assert "exp-0001 is the open experiment" in told
+    assert "config.yaml: written from the command" in told
+    # The last row comes less than a second after the one before.
+    assert told.count("  epoch 0  loss ") == 3
+    table = journey.harness("watch", "--once", "exp-0001").stdout
+    assert " of " not in table.partition("reason")[2]

@@ -31,6 +31,8 @@ FINE = {
         "train --resume --json --project ROOT -- exp-0001 python t.py --sandbox none"
     ),
     "evaluate exp-0001 --split held-out": "evaluate --split=held-out --project ROOT -- exp-0001",
+    "train --set lr=0.1 -- python t.py": "train --set=lr=0.1 --project ROOT -- python t.py",
+    "watch --once --wait": "watch --once --wait --project ROOT",
     "gate check exp-0001": "gate check --project ROOT -- exp-0001",
     "experiment new --hypothesis --sandbox": "experiment new --hypothesis=--sandbox --project ROOT",
     "experiment compare exp-0001 exp-0002": (

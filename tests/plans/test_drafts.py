@@ -41,7 +41,7 @@ def test_a_draft_shows_its_changes_and_takes_the_place_of_the_plan(
 ) -> None:
     approve(project, root / "plan.md")
     draft = drafted(root, 21)
-    with pytest.raises(RefusedError, match="oracle.queries: 20 -> 21") as refused:
+    with pytest.raises(RefusedError, match=r"oracle\.queries: 20 -> 21") as refused:
         approve(project, draft)
     assert refused.value.code == "changes_not_confirmed"
     assert "queries: 20" in (root / "plan.md").read_text()

@@ -72,6 +72,7 @@ class RunRegistered(Fact):
     token: str  # SHA-256 of the run's link token; the token itself is only in the training process
     session: str | None = None
     caller: str | None = None  # where the command came from: domain.grade.Caller as text
+    config: str | None = None  # SHA-256 of the experiment's config.yaml then, kept in the vault
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -238,6 +239,7 @@ runs = sa.Table(
     *required(sa.Text, "sandbox", "token"),
     sa.Column("session", sa.Text),
     sa.Column("caller", sa.Text),
+    sa.Column("config", sa.Text),
     *required(sa.Text, "registered_at"),
     sa.Column("job", JSON),
     *required(JSON, "supervisor"),

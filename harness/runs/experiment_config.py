@@ -1,0 +1,115 @@
+"""config.yaml of an experiment: it is there before the training, and kept as it was then.
+
+Training does not read it: it says what the command and the code try. Without one it is written from
+the command's own options, so nobody is held up, and nothing is written after the fact.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from harness.artifacts.content import linked, read_bytes, read_text
+from harness.artifacts.front_matter import plain_scalar, quote, read_yaml
+from harness.artifacts.objects import store_bytes
+from harness.contract.artifacts import BY_NAME
+from harness.errors import NotFoundError, UsageError
+from harness.files import atomic_write
+from harness.ledger.project import Project
+
+_KEY = re.compile(r"[A-Za-z_][\w.-]*")
+_WORD = re.compile(r"[A-Za-z_][\w./-]*")
+_HEAD = "# Written by `harness train` from its command.\n"
+_CONFIG = BY_NAME["config"].path
+
+
+def keep_config(
+    project: Project, experiment: str, words: Sequence[str], values: Mapping[str, str]
+) -> tuple[str | None, bool]:
+    """(its hash, whether it was written now); the text is kept in the vault under the hash. None
+    where a link or a folder stands in its place, which is the gate's to name.
+
+    Without a file one is written: the command `words` with its options, and `values`. Raises
+    UsageError (config_exists) when there is a file that says another thing than `values`.
+    """
+    path = project.layout.experiment(experiment, "config")
+    if linked(project.layout.root, path) is not None or path.is_dir():
+        return None, False
+    try:
+        data = read_bytes(path)
+    except NotFoundError:
+        data = b""
+    written = not data.strip()
+    if written:
+        data = _text(words, values).encode("utf-8")
+        atomic_write(path, data)
+    else:
+        _require_same(path, project.layout.relative(path), values)
+    return store_bytes(data, project.layout.objects), written
+
+
+def read_values(options: Sequence[str]) -> dict[str, str]:
+    """Of `--set KEY=VALUE`. Raises UsageError."""
+    values = {}
+    for text in options:
+        key, sign, value = text.partition("=")
+        if not sign or not _KEY.fullmatch(key):
+            raise UsageError(
+                f"--set {text!r} is no value of {_CONFIG}; expected KEY=VALUE.",
+                hint="E.g. `--set lr=0.1`.",
+            )
+        values[key] = value
+    return values
+
+
+def options_of(words: Sequence[str]) -> dict[str, str]:
+    """What a command's options say: `--lr 0.1`, `--lr=0.1`, `--fast`, `lr=0.1`."""
+    rest = list(words[_begin(words) :])
+    found = {}
+    for place, word in enumerate(rest):
+        key, sign, value = word.lstrip("-").partition("=")
+        if not _KEY.fullmatch(key) or not (sign or _is_option(word)):
+            continue
+        after = rest[place + 1 : place + 2]
+        if not sign:
+            value = after[0] if after and not _is_option(after[0]) else "true"
+        found[key] = value
+    return found
+
+
+def _is_option(word: str) -> bool:
+    return len(word) > 1 and word.startswith("-") and isinstance(plain_scalar(word), str)
+
+
+def _begin(words: Sequence[str]) -> int:
+    """Behind the program: a script, or the module after -m."""
+    for place, word in enumerate(words):
+        if word in ("-m", "-c"):
+            return place + 2
+        if PurePosixPath(word).suffix in (".py", ".sh"):
+            return place + 1
+    return 1
+
+
+def _text(words: Sequence[str], values: Mapping[str, str]) -> str:
+    said = {"command": shlex.join(words), **options_of(words), **values}
+    return _HEAD + "".join(f"{line}\n" for line in _lines(said))
+
+
+def _lines(said: Mapping[str, str]) -> Iterator[str]:
+    for key, value in said.items():
+        plain = _WORD.fullmatch(value) or not isinstance(plain_scalar(value), str)
+        yield f"{key}: {value if plain and value else quote(value)}"
+
+
+def _require_same(path: Path, shown: str, values: Mapping[str, str]) -> None:
+    if not values:
+        return
+    there = read_yaml(read_text(path), where=path.name).data
+    other = [key for key, value in values.items() if there.get(key) != plain_scalar(value)]
+    if other:
+        raise UsageError(
+            f"{shown} is there, and does not say what --set says of {', '.join(other)}.",
+            hint="Change the file, or leave --set out.",
+            code="config_exists",
+        )

@@ -1,0 +1,54 @@
+"""Where one experiment is open, no command needs its id; it says which one it took."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.journey import Journey, make_project
+
+VERBS = (
+    ("train",),
+    ("evaluate",),
+    ("experiment", "show"),
+    ("experiment", "result", "--summary", "As measured."),
+    ("gate", "check"),
+)
+
+
+@pytest.fixture(scope="module")
+def journey(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    base = tmp_path_factory.mktemp("default")
+    made = make_project(base / "project", base / "home")
+    assert made.harness("init").exit_code == 0
+    assert made.harness("plan", "approve").exit_code == 0
+    return made
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_with_none_open_it_is_asked_for(journey: Journey, words: tuple[str, ...]) -> None:
+    if (journey.root / ".harness" / "experiments" / "exp-0001").exists():
+        pytest.skip("opened already")
+    answer = journey.harness(*words, "--json")
+    error = answer.document["error"]
+    assert (answer.exit_code, error["code"]) == (2, "no_experiment")
+    assert "harness experiment new --hypothesis TEXT" in error["hint"]
+
+
+def test_the_only_open_one_is_taken_from_training_to_the_gate(journey: Journey) -> None:
+    assert journey.harness("experiment", "new", "--hypothesis", "centroids").exit_code == 0
+    for words in VERBS:
+        answer = journey.harness(*words)
+        assert answer.exit_code == 0, (words, answer.stderr)
+        assert "exp-0001 is the open experiment" in answer.stderr
+        assert "exp-0001" in answer.stdout
+    config = (journey.root / ".harness/experiments/exp-0001/config.yaml").read_text()
+    assert config.splitlines()[1:] == ['command: "python train.py"']
+    named = journey.harness("experiment", "show", "exp-0001")
+    assert (named.exit_code, named.stderr) == (0, "")
+
+
+def test_a_command_after_the_dashes_is_no_id(journey: Journey) -> None:
+    answer = journey.harness("train", "--json", "--", "python", "trian.py")
+    error = answer.document["error"]
+    assert (answer.exit_code, error["code"]) == (2, "command_not_found")
+    assert error["hint"] == "Did you mean `harness train exp-0001 -- python train.py`?"

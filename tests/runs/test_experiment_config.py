@@ -1,0 +1,87 @@
+"""config.yaml is there before a run is registered: a person's own, or written from the command."""
+
+from pathlib import Path
+
+import pytest
+from runs_support import Trainer
+
+from harness.artifacts.front_matter import read_yaml
+from harness.artifacts.objects import load_object
+from harness.errors import UsageError
+from harness.files import sha256_file
+from harness.ledger.project import Project
+from harness.runs.experiment_config import keep_config, options_of, read_values
+
+EXPERIMENT = "exp-0001"
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("python train.py", {}),
+        ("python -u train.py --lr 0.1 --fast", {"lr": "0.1", "fast": "true"}),
+        ("python train.py --lr=1e-3 -k 5", {"lr": "1e-3", "k": "5"}),
+        ("python train.py --shift -3 --name wide", {"shift": "-3", "name": "wide"}),
+        ("python train.py optim.lr=0.1 data/x.csv", {"optim.lr": "0.1"}),
+        ("python -m pkg.train --depth 4", {"depth": "4"}),
+        ("./train --depth 4", {"depth": "4"}),
+    ],
+)
+def test_a_commands_options_are_read(command: str, options: dict[str, str]) -> None:
+    assert options_of(command.split()) == options
+
+
+def config(project: Project) -> Path:
+    return project.layout.experiment(EXPERIMENT, "config")
+
+
+def said(project: Project) -> dict[str, object]:
+    return dict(read_yaml(config(project).read_text(), where="config.yaml").data)
+
+
+def test_without_a_file_one_is_written_from_command_and_values(project: Project) -> None:
+    words = ["python", "train.py", "--lr", "0.1", "--name", "a: b"]
+    digest, written = keep_config(project, EXPERIMENT, words, {"model": "net", "depth": "3"})
+    assert written
+    assert said(project) == {
+        "command": "python train.py --lr 0.1 --name 'a: b'",
+        "lr": 0.1,
+        "name": "a: b",
+        "model": "net",
+        "depth": 3,
+    }
+    assert digest is not None
+    assert load_object(project.layout.objects, digest) == config(project).read_bytes()
+
+
+def test_a_file_that_is_there_stays_as_it_is(project: Project) -> None:
+    config(project).write_text("lr: 0.2  # mine\n")
+    words = ["python", "train.py", "--lr", "0.1"]
+    assert keep_config(project, EXPERIMENT, words, {"lr": "0.2"})[1] is False
+    assert config(project).read_text() == "lr: 0.2  # mine\n"
+    with pytest.raises(UsageError, match="does not say what --set says of lr") as refused:
+        keep_config(project, EXPERIMENT, words, {"lr": "0.1"})
+    assert (refused.value.code, refused.value.exit_code) == ("config_exists", 2)
+
+
+def test_a_link_in_its_place_is_neither_followed_nor_replaced(
+    project: Project, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").write_text("")
+    config(project).symlink_to(tmp_path / "mine")
+    assert keep_config(project, EXPERIMENT, ["x"], {"lr": "1"}) == (None, False)
+    assert (tmp_path / "mine").read_text() == ""
+
+
+@pytest.mark.parametrize("text", ["lr", "=1", "a b=1", "1=2"])
+def test_what_is_no_value_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="expected KEY=VALUE"):
+        read_values([text])
+
+
+def test_a_run_remembers_what_it_said(project: Project, run_training: Trainer) -> None:
+    events: list[dict[str, object]] = []
+    report = run_training(seeds=[1], values={"lr": "0.1"}, on_event=events.append)
+    assert report.runs[0].config == sha256_file(config(project))
+    assert said(project)["lr"] == 0.1
+    assert events[0]["kind"] == "config_written"
