@@ -12,6 +12,8 @@ class SlashCommand:
     """The only `harness` commands that it may run: words after `harness`, with any arguments."""
     arguments: str = ""
     """What may follow the name."""
+    shows: bool = True
+    """Whether the person is to see what the harness printed, and not the model's words alone."""
 
 
 SLASH_COMMANDS: tuple[SlashCommand, ...] = (
@@ -26,6 +28,21 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
         verbs=("status", "priors list"),
     ),
     SlashCommand(
+        name="plan",
+        description="Draft the plan from a description and the data; a person approves it.",
+        verbs=("status", "plan check"),
+        arguments="[what to predict, from which data]",
+    ),
+    SlashCommand(
+        name="try",
+        description="Try one idea in a whole experiment, from its opening to the gate.",
+        verbs=(
+            *("status", "experiment new", "train", "watch", "evaluate"),
+            *("experiment result", "gate check"),
+        ),
+        arguments="IDEA",
+    ),
+    SlashCommand(
         name="experiment",
         description="Open, list, show or compare experiments.",
         verbs=("experiment",),
@@ -35,7 +52,7 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
         name="train",
         description="Train an experiment through the harness, once per seed of the plan.",
         verbs=("train", "watch"),
-        arguments="EXP",
+        arguments="[EXP] [-- COMMAND]",
     ),
     SlashCommand(
         name="watch",
@@ -44,10 +61,22 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
         arguments="[EXP]",
     ),
     SlashCommand(
+        name="evaluate",
+        description="Recompute an experiment's score from its checkpoints.",
+        verbs=("evaluate",),
+        arguments="[EXP] [--split held-out]",
+    ),
+    SlashCommand(
+        name="report",
+        description="Write an experiment's result from what was recomputed, and show its state.",
+        verbs=("experiment show", "experiment result", "gate check"),
+        arguments="[EXP]",
+    ),
+    SlashCommand(
         name="gate",
         description="Ask the gate for its verdict; a person decides in their own terminal.",
         verbs=("gate check",),
-        arguments="EXP",
+        arguments="[EXP]",
     ),
     SlashCommand(
         name="decisions",
@@ -65,5 +94,6 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
         description="Leave a note for the next session.",
         verbs=("handoff",),
         arguments="[what to mention]",
+        shows=False,
     ),
 )

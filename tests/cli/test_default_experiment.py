@@ -1,7 +1,5 @@
 """Where one experiment is open, no command needs its id; it says which one it took."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.cli.journey import Journey, make_project
@@ -24,17 +22,12 @@ def journey(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     return made
 
 
-@pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_with_none_open_it_is_asked_for(journey: Journey, words: tuple[str, ...]) -> None:
-    if (journey.root / ".harness" / "experiments" / "exp-0001").exists():
-        pytest.skip("opened already")
-    answer = journey.harness(*words, "--json")
-    error = answer.document["error"]
-    assert (answer.exit_code, error["code"]) == (2, "no_experiment")
-    assert "harness experiment new --hypothesis TEXT" in error["hint"]
-
-
 def test_the_only_open_one_is_taken_from_training_to_the_gate(journey: Journey) -> None:
+    for words in VERBS:
+        answer = journey.harness(*words, "--json")
+        error = answer.document["error"]
+        assert (answer.exit_code, error["code"]) == (2, "no_experiment")
+        assert "harness experiment new --hypothesis TEXT" in error["hint"]
     assert journey.harness("experiment", "new", "--hypothesis", "centroids").exit_code == 0
     for words in VERBS:
         answer = journey.harness(*words)

@@ -25,6 +25,10 @@ ISSUE = {
     "decisions",
     "doctor",
     "handoff",
+    "plan",
+    "try",
+    "evaluate",
+    "report",
 }
 SHELL = re.compile(r"!`([^`]*)`")
 each = pytest.mark.parametrize("command", SLASH_COMMANDS, ids=lambda command: command.name)
@@ -82,6 +86,13 @@ def test_what_it_runs_before_the_model_is_allowed_and_answers_whatever_the_exit_
 def test_what_a_person_typed_is_passed_on(command):
     _, body = parts(command)
     assert ("$ARGUMENTS" in body) is bool(command.arguments)
+
+
+@each
+def test_the_person_sees_what_the_harness_printed(command):
+    _, body = parts(command)
+    assert ("each line as it stands" in body) is command.shows
+    assert command.shows is (command.name != "handoff")
 
 
 def test_both_folders_of_this_repository_hold_them():
