@@ -26,6 +26,10 @@ COMMANDS = (
     "decisions",
     "doctor",
     "handoff",
+    "plan",
+    "try",
+    "evaluate",
+    "report",
 )
 
 

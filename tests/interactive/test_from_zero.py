@@ -1,0 +1,106 @@
+"""From a folder with data to a judged experiment in one session: Claude drafts the plan, a person
+approves it in a terminal beside it, and one command tries an idea."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.model_gateway.wire import tool_results
+from tests.centroids import PREDICT, TRAIN
+from tests.cli.journey import PLAN, Journey, make_project
+from tests.interactive.gateway import Turn, bash, call, open_gateway, prompts
+from tests.interactive.lab import must
+from tests.interactive.sklearn_repository import git
+from tests.interactive.tmux import interactive
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("tmux") is None, reason="tmux is not installed: apt install tmux"
+)
+
+EXPERIMENT = ".harness/experiments/exp-0001"
+DRAFT = "plans/plan.draft.md"
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Journey:
+    """Data, and the harness; no plan but the form, no code."""
+    journey = make_project(tmp_path / "my project", tmp_path / "home")
+    for name in ("plan.md", "train.py", "predict.py"):
+        (journey.root / name).unlink()
+    git(journey.root, "init", "-q", "-b", "main")
+    must(journey.harness("init"))
+    return journey
+
+
+def drafting(root: Path) -> list[Turn]:
+    plan, wrong = str(root / "plan.md"), PLAN.replace("maximize", "up")
+    return [
+        [call("form", "Read", file_path=plan)],
+        [call("draft", "Write", file_path=plan, content=wrong)],
+        [bash("wrong", "harness plan check")],
+        [call("mend", "Edit", file_path=plan, old_string="up", new_string="maximize")],
+        [bash("right", "harness plan check")],
+        "Please type in your own terminal: harness plan approve plan.md",
+    ]
+
+
+def trying(root: Path) -> list[Turn]:
+    config = str(root / EXPERIMENT / "config.yaml")
+    return [
+        [bash("late", "echo '# more' >> plan.md")],
+        [bash("new", "harness experiment new --hypothesis 'centroids tell the blobs apart'")],
+        [
+            call("config", "Write", file_path=config, content="model: centroids\n"),
+            call("train.py", "Write", file_path=str(root / "train.py"), content=TRAIN),
+            call("predict.py", "Write", file_path=str(root / "predict.py"), content=PREDICT),
+        ],
+        [bash("train", "harness train")],
+        [bash("look", "harness watch --once --wait")],
+        [bash("evaluate", "harness evaluate")],
+        [bash("result", "harness experiment result --summary 'As measured.'")],
+        [bash("gate", "harness gate check")],
+        [call("next", "Write", file_path=str(root / DRAFT), content=PLAN)],
+        "TRIED-AND-JUDGED",
+    ]
+
+
+@pytest.mark.slow
+def test_from_data_to_a_judged_experiment_in_one_session(empty: Journey) -> None:
+    root = empty.root
+    script = {
+        "Draft this project's plan": drafting(root),
+        "Try this idea in one experiment": trying(root),
+    }
+    with (
+        open_gateway(script) as gateway,
+        interactive(root, empty.home, gateway, "--permission-mode", "acceptEdits") as terminal,
+    ):
+        terminal.say("/harness:plan three blobs, from data/", until="harness plan approve plan.md")
+        assert (root / "plan.md").read_text("utf-8") == PLAN
+        must(empty.harness("plan", "approve", "plan.md"))
+        terminal.say("/harness:try nearest centroids", until="TRIED-AND-JUDGED")
+    assert gateway.failure is None
+    asked = [text for request in gateway.requests for text in prompts(request.body)]
+    assert any("The person says: three blobs, from data/" in text for text in asked)
+    assert any("each line as it stands" in text for text in asked)
+
+    told = {}
+    for request in gateway.requests:
+        told |= tool_results(request.body)
+    assert "direction" in told["wrong"]
+    assert "plan.md can be approved" in told["right"]
+    assert "`harness plan approve plan.md`" in told["right"]
+    assert f"Write the next version to {DRAFT}" in told["late"]
+    for label in ("train", "evaluate", "result", "gate"):
+        assert "exp-0001 is the open experiment" in told[label]
+    assert "completed" in told["look"]
+    assert "exp-0001  validation gate: PASS" in told["gate"]
+    assert (root / "plan.md").read_text("utf-8") == PLAN
+    assert (root / EXPERIMENT / "config.yaml").read_text("utf-8") == "model: centroids\n"
+    assert (root / DRAFT).exists()
+
+    (row,) = must(empty.harness("experiment", "list", "--json")).document["experiments"]
+    assert (row["verdict"], row["findings"]) == ("PASS", [])
+    audit = empty.harness("audit", "--json", CLAUDE_CONFIG_DIR=str(empty.home / "config"))
+    assert (audit.document["changes"], audit.document["unguarded"]) == ([], [])
