@@ -58,6 +58,15 @@ def test_an_ordinary_write_is_allowed_out_loud_and_leaves_a_receipt(project: Pro
     assert [call[2] for call in told] == ["allow"]
 
 
+def test_the_next_version_of_the_plan_is_drafted_beside_it(project: Project) -> None:
+    guard = guard_of(project, "model-builder")
+    denied = ask(guard, project, "Write", file_path="plan.md", content="x")
+    assert denied["permissionDecision"] == "deny"
+    assert "plans/plan.draft.md" in denied["permissionDecisionReason"]
+    drafted = ask(guard, project, "Write", file_path="plans/plan.draft.md", content="x")
+    assert drafted["permissionDecision"] == "allow"
+
+
 @pytest.mark.parametrize(
     ("role", "tool", "given"),
     [
