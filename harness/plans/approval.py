@@ -16,7 +16,7 @@ from harness.guard.accepted import accept_on_record, read_accepted
 from harness.ledger.creation import require_never_made
 from harness.ledger.facts import ApprovedPlan, PlanApproved
 from harness.ledger.project import Project, approve_config, open_layout, open_project
-from harness.plans.changes import Changes, data_now, plan_changes
+from harness.plans.changes import Changes, data_now, first_approval, plan_changes
 from harness.plans.data_review import contamination
 from harness.plans.drafts import in_its_place, remove_taken, take_over
 from harness.plans.held_out import move_to_vault
@@ -112,8 +112,8 @@ def approve_plan(
     scorer and data again give the standing approval; anything else is the next
     version. A call that was killed is finished by the next one. Raises the problem that
     `check_plan` finds, or one PlanError for several; `on_findings` gets its findings. `on_changes`
-    gets what is not as the plan in force has it, before anything is moved or recorded, and may
-    raise.
+    gets what is not as the plan in force has it, and of a first plan that an agent may have written
+    all of it, before anything is moved or recorded, and may raise.
     """
     if not by.strip():
         raise RefusedError(
@@ -167,20 +167,25 @@ def _show_changes(
 ) -> dict[str, str]:
     """The hashes of the tables that a person saw or approved before, by split."""
     standing = project.ledger.plan()
-    if standing is None:
+    if standing is None and not _agents_worked(project):
         return {}
     train, validation = split_paths(draft.plan)
     paths = {"train": train}
     if not draft.plan.hidden_validation:
         paths["validation"] = validation
     data = data_now(project.layout.root, paths)
+    name, content = draft.plan.name, draft.plan.plain()
+    if standing is None:
+        told = {"sha256": sha256, "content": content, "scorer": scorer, "data": data}
+        on_changes(first_approval(draft.relative, name=name, **told))
+        return data
     secret_now = {name: moved.sha256 for name, moved in review.in_vault.items()}
     changes = plan_changes(
         project,
         standing,
-        name=draft.plan.name,
+        name=name,
         sha256=sha256,
-        content=draft.plan.plain(),
+        content=content,
         scorer=scorer,
         data=data | secret_now,
     )
@@ -188,6 +193,11 @@ def _show_changes(
         on_changes(changes)
     before = {name: split["sha256"] for name, split in standing.splits.items()}
     return {name: data.get(name, before.get(name, "")) for name in paths}
+
+
+def _agents_worked(project: Project) -> bool:
+    """Whether a session left a receipt: it may have written what the first approval freezes."""
+    return any(project.layout.project("receipts").glob("*.jsonl"))
 
 
 def _require_as_shown(splits: dict[str, Any], shown: Mapping[str, str]) -> None:

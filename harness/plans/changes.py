@@ -132,6 +132,26 @@ def plan_changes(
     )
 
 
+def first_approval(
+    path: str,
+    *,
+    name: str,
+    sha256: str,
+    content: Mapping[str, Any],
+    scorer: Mapping[str, Any],
+    data: Mapping[str, str],
+) -> Changes:
+    """All that the plan at `path` says, for a person who may not have written it."""
+    tables = {f"{split} split": digest for split, digest in data.items()}
+    files = file_changes({}, {path: sha256, **scorer["files"], **tables})
+    nothing = {key: {} for key, value in content.items() if isinstance(value, Mapping)}
+    return Changes(
+        what=f"{name} version 1, which a session of Claude Code may have written",
+        fields=tuple(field_changes(nothing, content)),
+        files=tuple(files),
+    )
+
+
 def _table(before: ApprovedPlan, change: FileChange) -> FileChange:
     path = before.splits[change.path].get("path", "in the vault")
     return FileChange(

@@ -78,7 +78,10 @@ def test_from_data_to_a_judged_experiment_in_one_session(empty: Journey) -> None
     ):
         terminal.say("/harness:plan three blobs, from data/", until="harness plan approve plan.md")
         assert (root / "plan.md").read_text("utf-8") == PLAN
-        must(empty.harness("plan", "approve", "plan.md"))
+        shown = empty.harness("plan", "approve", "plan.md")
+        assert (shown.exit_code, "oracle.tiers.must: none -> 0.8" in shown.stderr) == (2, True)
+        line = shown.stderr.rpartition("`harness ")[2].split("`")[0]
+        must(empty.harness(*line.split()))
         terminal.say("/harness:try nearest centroids", until="TRIED-AND-JUDGED")
     assert gateway.failure is None
     asked = [text for request in gateway.requests for text in prompts(request.body)]

@@ -72,6 +72,15 @@ def test_nothing_that_decides_can_be_written(inside: Inside) -> None:
     assert {name: (root / name).read_bytes() for name in kept} == before
 
 
+def test_a_draft_of_the_plan_is_written_and_checked_inside(inside: Inside) -> None:
+    draft = "plans/plan.draft.md"
+    answer = inside.run(
+        f"mkdir plans; cp plan.md {draft}; harness plan check {draft}; rm -r plans"
+    )
+    assert f"{draft} can be approved." in answer.stdout, answer.stderr
+    assert f"`harness plan approve {draft}`" in answer.stdout
+
+
 def test_the_home_is_read_only_but_for_the_clis_own(inside: Inside) -> None:
     home = inside.journey.home
     (home / "notes.txt").write_text("mine\n")

@@ -115,3 +115,25 @@ def test_an_approval_that_was_cut_is_finished_by_the_next_one(
     approve(project, draft, seen)
     assert (project.plan().version, os.listdir(root / "plans")) == (2, [])
     assert frozen_changes(project, project.plan()) == []
+
+
+def test_a_first_plan_that_an_agent_may_have_written_is_shown_before_it_counts(
+    project: Project, root: Path
+) -> None:
+    receipts = project.layout.project("receipts")
+    receipts.mkdir(parents=True)
+    (receipts / "s-1.jsonl").write_text("{}\n")
+    with pytest.raises(RefusedError) as refused:
+        approve(project, root / "plan.md")
+    words = str(refused.value)
+    assert "version 1, which a session of Claude Code may have written" in words
+    assert "oracle.queries: none -> 20" in words
+    assert project.ledger.plan() is None
+    seen = refused.value.hint.rpartition("--changes ")[2].strip("`.")
+    text = (root / "plan.md").read_text()
+    (root / "plan.md").write_text(text.replace("queries: 20", "queries: 200"))
+    with pytest.raises(RefusedError, match="was for other changes"):
+        approve(project, root / "plan.md", seen)
+    (root / "plan.md").write_text(text)
+    approve(project, root / "plan.md", seen)
+    assert project.plan().version == 1
