@@ -176,8 +176,12 @@ def _show_changes(
     data = data_now(project.layout.root, paths)
     name, content = draft.plan.name, draft.plan.plain()
     if standing is None:
-        told = {"sha256": sha256, "content": content, "scorer": scorer, "data": data}
-        on_changes(first_approval(draft.relative, name=name, **told))
+        path = draft.relative
+        on_changes(
+            first_approval(
+                path, name=name, sha256=sha256, content=content, scorer=scorer, data=data
+            )
+        )
         return data
     secret_now = {name: moved.sha256 for name, moved in review.in_vault.items()}
     changes = plan_changes(
