@@ -144,7 +144,9 @@ def first_approval(
     """All that the plan at `path` says, for a person who may not have written it."""
     tables = {f"{split} split": digest for split, digest in data.items()}
     files = file_changes({}, {path: sha256, **scorer["files"], **tables})
-    nothing = {key: {} for key, value in content.items() if isinstance(value, Mapping)}
+    nothing: dict[str, Any] = {
+        key: {} for key, value in content.items() if isinstance(value, Mapping)
+    }
     return Changes(
         what=f"{name} version 1, which a session of Claude Code may have written",
         fields=tuple(field_changes(nothing, content)),

@@ -121,7 +121,9 @@ def test_a_plan_may_be_drafted_until_one_is_approved(project):
     for path in ("plan.md", "plans/blobs.md", "plans/blobs.draft.md"):
         assert ask(project, "Write", file_path=path)["permission"] == "allow", path
     assert ask(project, "Bash", command="echo x >> plan.md")["permission"] == "allow"
-    assert ask(project, "Write", "oracle", file_path="plan.md")["rule"] == "read_only_role"
+    assert (
+        ask(project, "Write", "training-checker", file_path="plan.md")["rule"] == "read_only_role"
+    )
     assert "plan.md" not in policy_snapshot(project)["control"]
     approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
     said = policy_snapshot(project)
@@ -135,7 +137,10 @@ def test_after_an_approval_the_next_version_is_drafted_beside_it(project):
     assert (said["permission"], said["rule"]) == ("deny", "protected_path")
     assert "Write the next version to plans/blobs.draft.md" in said["hint"]
     assert "harness plan approve plans/blobs.draft.md" in said["hint"]
-    assert "draft" not in ask(project, "Write", "oracle", file_path="plans/blobs.md")["hint"]
+    assert (
+        "draft"
+        not in ask(project, "Write", "training-checker", file_path="plans/blobs.md")["hint"]
+    )
     assert ask(project, "Bash", command="rm -r plans")["permission"] == "deny"
     assert ask(project, "Bash", command="mv plans/blobs.md x")["permission"] == "deny"
     for path in ("plans/blobs.draft.md", "plans/new.md"):
