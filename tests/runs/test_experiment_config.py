@@ -32,7 +32,9 @@ def test_a_commands_options_are_read(command: str, options: dict[str, str]) -> N
 
 
 def config(project: Project) -> Path:
-    return project.layout.experiment(EXPERIMENT, "config")
+    path = project.layout.experiment(EXPERIMENT, "config")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def said(project: Project) -> dict[str, object]:

@@ -5,6 +5,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from runs_support import GOOD, Trainer, register
@@ -60,6 +61,17 @@ with RunLogger.from_environment() as log:
 
 def codes(project: Project) -> list[str]:
     return [item.alarm["code"] for item in project.ledger.alarms("exp-0001")]
+
+
+def test_every_alarm_is_told_also_one_of_the_last_rows(
+    project: Project, run_training: Trainer
+) -> None:
+    """The run is over before its supervisor looks at its rows."""
+    events: list[dict[str, Any]] = []
+    run_training(QUICK, seeds=[1], on_event=events.append)
+    told = [event["alarm"]["code"] for event in events if event["kind"] == "alarm"]
+    assert told == codes(project)
+    assert "non_finite" in told
 
 
 def test_a_fatal_alarm_ends_the_run_and_leaves_its_seed_outstanding(
