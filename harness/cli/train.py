@@ -97,29 +97,18 @@ def command(
         experiment = chosen(opened, experiment, "harness train")
         used = isolation(opened, sandbox, reason, verb="train", experiment=experiment)
         session = session or session_of(environment())
-        on_event = (lambda event: None) if as_json else print_event
+        asked: dict[str, Any] = {
+            "sandbox": used,
+            "session": session,
+            "values": given,
+            "on_event": (lambda event: None) if as_json else print_event,
+        }
         if sources is not None:
-            report = take(
-                opened,
-                experiment,
-                [name.strip() for name in sources.split(",")],
-                sandbox=used,
-                session=session,
-                inherited=os.environ,
-                values=given,
-                on_event=on_event,
-            )
+            names = [name.strip() for name in sources.split(",")]
+            report = take(opened, experiment, names, inherited=os.environ, **asked)
         else:
-            report = train(
-                opened,
-                experiment,
-                list(training_command) or None,
-                sandbox=used,
-                session=session,
-                resume=resume,
-                values=given,
-                on_event=on_event,
-            )
+            words = list(training_command) or None
+            report = train(opened, experiment, words, resume=resume, **asked)
     document = {
         "experiment": experiment,
         "ok": report.ok,

@@ -113,9 +113,7 @@ def train(
             grace=grace_s,
             job=job,
         )
-        large = _not_copied(job.snapshot)
-        for found in large:
-            on_event({"kind": "files_not_copied", "text": f"{found.message} {found.hint}"})
+        large = _not_copied(job.snapshot, on_event)
         report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
         return replace(report, findings=[*recovered, *large, *report.findings])
 
@@ -132,19 +130,19 @@ def with_config(
     return replace(job, config=digest)
 
 
-def _not_copied(snapshot: Snapshot) -> list[Finding]:
+def _not_copied(snapshot: Snapshot, on_event: Event) -> list[Finding]:
     if not snapshot.too_large:
         return []
     names = snapshot.too_large
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return [
-        finding(
-            "files_not_copied",
-            f"Not copied for training, for each has more than 50 MB and git neither tracks nor"
-            f" ignores it: {', '.join(names[:5])}{more}.",
-            paths=list(names[:20]),
-        )
-    ]
+    found = finding(
+        "files_not_copied",
+        f"Not copied for training, for each has more than 50 MB and git neither tracks nor ignores"
+        f" it: {', '.join(names[:5])}{more}.",
+        paths=list(names[:20]),
+    )
+    on_event({"kind": found.code, "text": f"{found.message} {found.hint}"})
+    return [found]
 
 
 def _train_seeds(

@@ -70,6 +70,6 @@ def test_a_training_that_was_just_started_is_waited_for(journey: Journey) -> Non
     assert "exp-0001 is the open experiment" in told
     assert "config.yaml: written from the command" in told
     # The last row comes less than a second after the one before.
-    assert told.count("  epoch 0  loss ") == 3
+    assert told.count(" epoch 0 loss ") == 3
     table = journey.harness("watch", "--once", "exp-0001").stdout
     assert " of " not in table.partition("reason")[2]
