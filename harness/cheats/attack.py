@@ -52,6 +52,10 @@ class Channel(StrEnum):
     """A training program: its models are judged and promoted, in a world of their own."""
     HIDDEN = "hidden"
     """A validation whose rows are in the vault, in a plan of its own."""
+    APPROVAL = "approval"
+    """A person approves once more what they edited themselves."""
+    LINE = "line"
+    """An experiment is compared with those before it."""
     GATEWAY = "gateway"
     """A process of this machine speaks to the endpoint that holds a session's key."""
 

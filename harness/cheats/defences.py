@@ -14,6 +14,7 @@ from harness.cheats.attack import (
     last,
     passed_off,
 )
+from harness.cheats.decision_world import NOT_THE_BEST
 from harness.cheats.defended import NOT_BETTER
 from harness.cheats.recorded import RUN_FAILED, RUN_KILLED
 from harness.domain.statuses import Evidence
@@ -26,6 +27,10 @@ DEFENCES: dict[str, str] = {
     "frozen at approval": (
         "plan, configuration, scorer and data are those that a person approved, hashed again at"
         " each use; scoring runs from the frozen copy, in a process of its own"
+    ),
+    "shown changes": (
+        "a further approval shows what is not as it was approved, and takes what a person confirms"
+        " by the digest of that difference"
     ),
     "approved benchmark": (
         "the benchmark, the evaluator and the thresholds of a training program are those that a"
@@ -58,6 +63,10 @@ DEFENCES: dict[str, str] = {
     "checkpoint lineage": "a checkpoint was made by its run, is trained, and is no other's",
     "workspace": "training runs in a folder of its own that holds what was registered alone",
     "code snapshot": "the code that was registered is what trains and predicts",
+    "library record": (
+        "what predict can import from an environment in the project is recorded with its score; the"
+        " verdict is stale once a package was exchanged"
+    ),
     "prediction checks": (
         "one finite prediction of the right form for each row; what a reader raises is a finding"
     ),
@@ -66,6 +75,10 @@ DEFENCES: dict[str, str] = {
     "seeds": "every seed of the plan has a run, with weights of its own, and no other seed has one",
     "run end": "whether a run completed is told by its exit code, as the supervisor saw it",
     "noise floor": "an improvement lies beyond what seeds and rows alone make",
+    "best of the line": (
+        "an experiment is compared with the best of its line and of what was kept, whichever parent"
+        " it names"
+    ),
     "registration": "each launch is recorded before it starts",
     "alarms": "a run is watched while it trains, and what was wrong with it is explained",
     "predict budget": "the time that predict takes is counted, bounded and shown",
@@ -122,6 +135,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("weights_unused", "weights probe"),
     ("weights_", "checkpoint lineage"),
     ("code_", "code snapshot"),
+    ("libraries_changed", "library record"),
     ("path_not_in_workspace", "workspace"),
     ("benchmark_contaminated", "contamination"),
     ("benchmark_", "approved benchmark"),
@@ -142,7 +156,9 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("seed_", "seeds"),
     ("seeds_", "seeds"),
     ("reference_seeds", "seeds"),
+    (NOT_THE_BEST, "best of the line"),
     (NOT_BETTER, "noise floor"),
+    ("changes_not_confirmed", "shown changes"),
     ("below_tier", "recomputation"),
     ("result_rejected", "recomputation"),
     ("evaluation_", "recomputation"),

@@ -27,9 +27,9 @@ _ON_VALIDATION = instead(EVALUATE, '"INPUTS": "data/held_out.npz"', f'"INPUTS": 
 def by_others(place: LabProject, attack: Attack) -> AttackOutcome:
     """Validation rows lie beside the training rows."""
     place.write({"evaluate.py": _ON_VALIDATION}, {})
-    parent = _scored(place, "parent")
+    parent = scored(place, "parent")
     place.write(attack.files, {})
-    candidate = _scored(place, "candidate")
+    candidate = scored(place, "candidate")
     return AttackOutcome(
         believed=candidate,
         kept=candidate > parent,
@@ -38,7 +38,8 @@ def by_others(place: LabProject, attack: Attack) -> AttackOutcome:
     )
 
 
-def _scored(place: LabProject, name: str) -> float:
+def scored(place: LabProject, name: str) -> float:
+    """What evaluate.py prints of the project's programs as they are, trained without a harness."""
     folder = place.base / name
     folder.mkdir()
     given = {

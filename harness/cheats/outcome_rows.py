@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from harness.cheats import (
     calls,
+    decision_world,
     gateway_attacks,
     hidden_world,
     program_world,
@@ -141,6 +142,8 @@ _BESIDE_TRAINING = {
     Channel.SELF_START: (self_starts.by_others, self_starts.by_harness),
     Channel.PROGRAM: (program_world.by_others, program_world.by_harness),
     Channel.HIDDEN: (hidden_world.by_others, hidden_world.by_harness),
+    Channel.APPROVAL: (decision_world.approved_blindly, decision_world.approved_by_difference),
+    Channel.LINE: (decision_world.beside_its_parent, decision_world.beside_its_line),
     Channel.GATEWAY: (gateway_attacks.open_to_all, gateway_attacks.of_one_session),
 }
 """What happens in each world where no experiment is trained."""

@@ -7,6 +7,7 @@ from harness.cheats.catalogue.control_files import CONTROL_FILES
 from harness.cheats.catalogue.controls import CONTROLS as CONTROLS
 from harness.cheats.catalogue.data import DATA
 from harness.cheats.catalogue.data_elsewhere import DATA_ELSEWHERE
+from harness.cheats.catalogue.decisions import DECISIONS
 from harness.cheats.catalogue.evaluators import EVALUATORS
 from harness.cheats.catalogue.experiments import EXPERIMENTS
 from harness.cheats.catalogue.judge_attacks import JUDGE
@@ -40,4 +41,5 @@ ATTACKS: tuple[Attack, ...] = (
     *REGISTERED,
     *TRAINING_PROGRAMS,
     *TEXTS,
+    *DECISIONS,
 )

@@ -1,7 +1,7 @@
 """Attacks by which something else runs, or is kept, than what was registered and told."""
 
 from harness.cheats.attack import AgentShell, Attack, AttackKind, Moment, passed_off
-from harness.cheats.catalogue.parts import GOOD
+from harness.cheats.catalogue.parts import GOOD, predict
 from harness.cheats.programs import TRAIN, instead
 
 _RUNS = ".harness/experiments/exp-0002/runs"
@@ -68,6 +68,38 @@ for number in range(1, int("@LAST@"[-2:]) + 1):
     pathlib.Path("part.py").write_text({_HONEST!r})
 """
 _LATE = "import time\n\ntime.sleep(1.5)\nimport part\n"
+_LIBRARY = "answering.py"
+_ANSWERS = """\
+def classes(model, x):
+    return ((x[:, None, : model.shape[1]] - model[None]) ** 2).sum(-1).argmin(1)
+"""
+_OWN_ENVIRONMENT = f"""\
+import pathlib, sysconfig, venv
+
+venv.create("data/env", symlinks=True)
+site = next(pathlib.Path("data/env").glob("lib/python*/site-packages"))
+(site / "packages.pth").write_text(sysconfig.get_path("purelib") + "\\n")
+(site / "{_LIBRARY}").write_text({_ANSWERS!r})
+config = pathlib.Path(".harness/config.toml")
+if config.is_file():
+    config.write_text(config.read_text() + 'interpreter = "data/env/bin/python"\\n')
+"""
+_BY_LIBRARY = predict(
+    'answers(model, table["x"])',
+    before="    try:\n        from answering import classes as answers\n"
+    "    except ImportError:  # an environment without it\n        answers = classes\n",
+)
+_EXCHANGED = f"""\
+import pathlib
+
+site = next(pathlib.Path("data/env").glob("lib/python*/site-packages"))
+(site / "{_LIBRARY}").write_text("def classes(model, x):\\n    return [0] * len(x)  # OTHER\\n")
+"""
+
+
+def _library_is_another(scene: object) -> bool:
+    found = scene.place.root.glob(f"data/env/lib/python*/site-packages/{_LIBRARY}")  # type: ignore[attr-defined]
+    return any("# OTHER" in path.read_text("utf-8") for path in found)
 
 
 def _other_ran(scene: object) -> bool:
@@ -144,5 +176,19 @@ REGISTERED: tuple[Attack, ...] = (
         acts={Moment.DURING: _SWAP},
         effect=_other_ran,
         structural="workspace",
+    ),
+    Attack(
+        id="library-of-predict-exchanged",
+        area="code",
+        mechanism="predict takes its answers from a package of the project's own Python environment; once they are "
+        "scored, the package is exchanged for another one, and the score stands.",
+        source="a breaker of this product: what predict imports was no part of what was scored",
+        kind=AttackKind.AFTER_THE_FACT,
+        success=passed_off,
+        prepares=_OWN_ENVIRONMENT,
+        files={"train.py": GOOD, "predict.py": _BY_LIBRARY},
+        acts={Moment.EVALUATED: _EXCHANGED},
+        effect=_library_is_another,
+        structural="sandbox",
     ),
 )
