@@ -1,7 +1,7 @@
 """What is no longer as it was accepted, frozen or recorded."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -13,12 +13,15 @@ from harness.artifacts.content import content_hash, hash_file, read_bytes
 from harness.contract.artifacts import BY_NAME, Scope
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import UsageError
-from harness.files import sha256_bytes
+from harness.files import canonical_json, sha256_bytes
 from harness.guard.accepted import Accepted, control_listing
-from harness.guard.control_files import GIT, MISSING
+from harness.guard.control_files import GIT, MISSING, entry_of, file_and_part, is_change
+from harness.guard.hooks.settings_keys import counts, effect
 from harness.guard.policy.snapshot import differs
 from harness.ledger.project import Project
 from harness.plans.approved import frozen_changes
+
+_MOST_PARTS = 3
 
 
 class ChangeKind(StrEnum):
@@ -41,6 +44,44 @@ class Change:
     actual: str
     at: datetime | None
     """When the file, or the folder that lost it, was last changed."""
+    parts: tuple[tuple[str, str, str], ...] = ()
+    """Of a settings file: (key, digest expected, digest there) of each that changed; the key of
+    one that was or is no JSON object is empty."""
+
+    @property
+    def entries(self) -> list[str]:
+        return [entry_of(self.path, part) for part, _, _ in self.parts] or [self.path]
+
+    @property
+    def grave(self) -> bool:
+        """Whether it can do something to the guards. A key that the harness does not know is told
+        and accuses nobody."""
+        return all(_grave(part) for part, _, _ in self.parts)
+
+    def words(self) -> str:
+        """What changed, in words."""
+        named = [
+            f"{_verb(expected, actual)} {part}, {effect(part)}"
+            for part, expected, actual in self.parts
+            if part
+        ]
+        if len(named) < len(self.parts) or not named:
+            return (
+                f"{self.path} had {self.expected[:12]} when it was accepted and has"
+                f" {self.actual[:12]}"
+            )
+        more = f"; and {len(named) - _MOST_PARTS} more" if len(named) > _MOST_PARTS else ""
+        return f"{self.path} {'; '.join(named[:_MOST_PARTS])}{more}"
+
+
+def _grave(part: str) -> bool:
+    return not part or counts(part)
+
+
+def _verb(expected: str, actual: str) -> str:
+    if actual == MISSING:
+        return "no longer has"
+    return "sets" if expected == MISSING else "has another"
 
 
 def control_changes(root: Path, accepted: Accepted) -> list[Change]:
@@ -48,12 +89,31 @@ def control_changes(root: Path, accepted: Accepted) -> list[Change]:
     # `git init` after the acceptance adds control files below .git: that is no change.
     now = control_listing(root)
     had_git = any(path.startswith(GIT) for path in accepted.files)
-    changes = []
-    for path in sorted({*accepted.files, *now}):
-        expected, actual = accepted.files.get(path, MISSING), now.get(path, MISSING)
-        if expected != actual and (had_git or not path.startswith(GIT)):
-            changes.append(_change(ChangeKind.CONTROL, root, path, expected, actual))
-    return changes
+    found: dict[tuple[str, bool], list[tuple[str, str, str]]] = {}
+    for entry in sorted({*accepted.files, *now}):
+        expected, actual = accepted.files.get(entry, MISSING), now.get(entry, MISSING)
+        if is_change(entry, expected, actual) and (had_git or not entry.startswith(GIT)):
+            path, part = file_and_part(entry)
+            found.setdefault((path, _grave(part)), []).append((part, expected, actual))
+    return [_control_change(root, path, parts) for (path, _), parts in sorted(found.items())]
+
+
+def _control_change(root: Path, path: str, parts: list[tuple[str, str, str]]) -> Change:
+    expected, actual = (
+        _together(path, {part[0]: part[place] for part in parts}) for place in (1, 2)
+    )
+    change = _change(ChangeKind.CONTROL, root, path, expected, actual)
+    return (
+        change if [part for part, _, _ in parts] == [""] else replace(change, parts=tuple(parts))
+    )
+
+
+def _together(path: str, digests: Mapping[str, str]) -> str:
+    """One digest of the parts of a file; of one part it is its own."""
+    there = {part: digest for part, digest in digests.items() if digest != MISSING}
+    if len(digests) == 1 or not there:
+        return next(iter(there.values()), MISSING)
+    return sha256_bytes(canonical_json({"path": path, "parts": there}))
 
 
 def list_changes(project: Project, accepted: Accepted | None) -> list[Change]:

@@ -1,7 +1,7 @@
 """The audit of protected paths: what changed since a person accepted it, in which session, and the
 calls that went past the guards. No part of it needs a hook that fired."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -43,7 +43,8 @@ class AuditReport:
     @property
     def clean(self) -> bool:
         """Never when nothing was accepted: nobody knows then."""
-        return self.accepted is not None and not self.changes and not self.unguarded
+        grave = any(change.grave for change, _ in self.changes)
+        return self.accepted is not None and not grave and not self.unguarded
 
 
 def audit_protected(
@@ -93,10 +94,11 @@ def audit_protected(
 
 
 def changed_while_open(
-    project: Project, experiment: Experiment, noticed: Collection[str], transcripts: Sequence[Path]
+    project: Project, experiment: Experiment, noticed: Set[str], transcripts: Sequence[Path]
 ) -> tuple[tuple[Change, tuple[Suspect, ...]], ...]:
     """The control files that changed since a person accepted them and while `experiment` was open,
-    but for those in `noticed`, each with its sessions. Raises ConfigError (accepted_damaged)."""
+    but for the entries in `noticed`, each with its sessions. Raises ConfigError
+    (accepted_damaged)."""
     # A decided experiment is not blamed for what changed after it.
     if experiment.status in CLOSED_EXPERIMENTS:
         return ()
@@ -106,7 +108,9 @@ def changed_while_open(
     changes = [
         change
         for change in (*list_changes(project, accepted), *since_accepted)
-        if change.path not in noticed and (change.at is None or change.at >= opened)
+        if change.grave
+        and not noticed.issuperset(change.entries)
+        and (change.at is None or change.at >= opened)
     ]
     activities = activities_of(project, transcripts, opened) if changes else []
     return tuple(

@@ -119,6 +119,8 @@ def _document(report: AuditReport, folders: Sequence[Path]) -> dict[str, Any]:
             {
                 "kind": change.kind.value,
                 "path": change.path,
+                "keys": [part for part, _, _ in change.parts if part],
+                "grave": change.grave,
                 "expected": change.expected,
                 "actual": change.actual,
                 "changed_at": None if change.at is None else iso(change.at),
@@ -184,9 +186,14 @@ def _lines(report: AuditReport) -> Iterator[str]:
 def _change_lines(change: Change, suspects: Sequence[Suspect]) -> Iterator[str]:
     when = f"; last changed {iso(change.at)}" if change.at is not None else ""
     yield (
-        f"{change.path} ({change.kind.value}): expected {change.expected[:12]}, is"
+        f"{change.words()} ({change.kind.value}){when}"
+        if change.parts
+        else f"{change.path} ({change.kind.value}): expected {change.expected[:12]}, is"
         f" {change.actual[:12]}{when}"
     )
+    if not change.grave:
+        yield "  it decides no verdict; `harness audit --accept` ends this line"
+        return
     if change.kind in _REMEDIES:
         yield f"  {_REMEDIES[change.kind]}"
     for suspect in suspects[:_MOST_SESSIONS]:

@@ -12,7 +12,8 @@ from harness.doctor.probe_process import clean_environment, run, temporary_folde
 from harness.doctor.report import DoctorCheck, amiss, broken, doctor_check, good, note
 from harness.doctor.settings_files import MANAGED, USER
 from harness.doctor.subject import DoctorSubject
-from harness.guard.hooks.settings_guard import OFF_SWITCHES, is_on, switched_off
+from harness.guard.hooks.settings_guard import switched_off
+from harness.guard.hooks.settings_keys import OFF_SWITCHES, is_on
 
 # Older versions let a call through when a hook cannot start, is late or crashes. They also have
 # hook bugs that were fixed later: a comma in a matcher never fired (2.1.191), JSON with exit status

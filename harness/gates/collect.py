@@ -240,6 +240,7 @@ def _control_findings(
     except ConfigError as error:
         damaged = {
             "path": str(project.layout.accepted),
+            "keys": [],
             "expected": "",
             "actual": error.message,
             "sessions": [],
@@ -252,9 +253,9 @@ def _control_finding(change: Change, suspects: Sequence[Suspect]) -> Finding:
     named = [f"session {one.session}, {one.words()}" for one in suspects[:_MOST_NAMED]]
     return finding(
         "protected_path_changed",
-        f"{change.path} had {change.expected[:12]} when it was accepted and has"
-        f" {change.actual[:12]}: {'; '.join(named) or NOBODY}.",
+        f"{change.words()}: {'; '.join(named) or NOBODY}.",
         path=change.path,
+        keys=[part for part, _, _ in change.parts if part],
         expected=change.expected,
         actual=change.actual,
         sessions=[one.session for one in suspects],

@@ -1,11 +1,9 @@
 """The control files as a person accepted them last, kept outside the project: what the audit
 compares with.
 
-handlers.counted says which part of two of them is left out. The list is changed by one process at a
-time.
+control_files.listing says what counts. The list is changed by one process at a time.
 """
 
-import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +14,6 @@ from typing import Any
 from harness.artifacts.content import read_bytes
 from harness.artifacts.locate import Layout
 from harness.clock import iso
-from harness.contract.installation import LOCAL_SETTINGS
 from harness.errors import ConfigError, NotFoundError, UsageError
 from harness.files import (
     atomic_write,
@@ -27,12 +24,18 @@ from harness.files import (
     private_folder,
     sha256_bytes,
 )
-from harness.guard.control_files import GIT, GuardedLedger, GuardedProject, control_names, listing
-from harness.guard.hooks.control_digests import WORKTREES, counted
+from harness.guard.control_files import (
+    GIT,
+    GuardedLedger,
+    GuardedProject,
+    control_names,
+    file_and_part,
+    listing,
+)
+from harness.guard.hooks.control_digests import WORKTREES
 from harness.settings import CONFIG
 
 _SCHEMA = 1
-_PARTLY = (LOCAL_SETTINGS, ".git/config")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,7 @@ class Accepted:
     at: str
     by: str
     files: Mapping[str, str]
-    """Path relative to the root -> digest, of every control file that there was."""
+    """Entry -> digest, of every control file that there was, as control_files.listing."""
     receipts: Mapping[str, Seen] = field(default_factory=dict)
     """Name of a session's receipts -> what of them has been seen."""
 
@@ -65,17 +68,18 @@ def control_paths(root: Path) -> tuple[str, ...]:
 
 
 def control_listing(root: Path) -> dict[str, str]:
-    """Path -> digest of each control file of the project at `root` that exists."""
-    found = {
-        path: digest
-        for path, digest in listing(root, control_paths(root)).items()
-        if not path.startswith(f"{WORKTREES}/")
+    """Entry -> digest of all that counts in the control files of the project at `root`."""
+    found = listing(root, control_paths(root))
+    return {
+        entry: digest
+        for entry, digest in found.items()
+        if not entry.startswith(f"{WORKTREES}/") and digest != _NOTHING
     }
-    for path in _PARTLY:
-        if path in found and not (root / path).is_symlink():
-            with contextlib.suppress(UsageError):
-                found[path] = sha256_bytes(counted(path, read_bytes(root / path)))
-    return {path: digest for path, digest in found.items() if digest != _NOTHING}
+
+
+def of_file(files: Mapping[str, str], path: str) -> dict[str, str]:
+    """The entries of one file."""
+    return {entry: files[entry] for entry in files if file_and_part(entry)[0] == path}
 
 
 def read_accepted(layout: Layout) -> Accepted | None:
@@ -175,10 +179,13 @@ def _made(layout: Layout, by: str, at: datetime, paths: Iterable[str] | None) ->
     if before is None or paths is None:
         return Accepted(at=iso(at), by=by, files=now, receipts=seen_receipts(layout))
     chosen = set(paths)
-    files = {path: digest for path, digest in before.files.items() if path not in chosen}
-    return replace(
-        before, files=files | {path: digest for path, digest in now.items() if path in chosen}
-    )
+    kept = {
+        entry: digest
+        for entry, digest in before.files.items()
+        if file_and_part(entry)[0] not in chosen
+    }
+    new = {entry: digest for entry, digest in now.items() if file_and_part(entry)[0] in chosen}
+    return replace(before, files=kept | new)
 
 
 def accept_on_record(

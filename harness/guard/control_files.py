@@ -14,14 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from harness.artifacts.content import hash_file
+from harness.artifacts.content import hash_file, read_bytes
 from harness.artifacts.locate import Layout
 from harness.clock import Clock
 from harness.contract.artifacts import PLUGIN_MANIFEST, PLUGIN_PROTECTED, PROTECTED
-from harness.contract.installation import MCP_SERVERS
+from harness.contract.installation import LOCAL_SETTINGS, MCP_SERVERS, SETTINGS
 from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError, UsageError
 from harness.files import sha256_bytes
+from harness.guard.hooks.control_digests import counted
+from harness.guard.hooks.settings_keys import PLUGINS, counts, parts, settings_of
 
 MISSING = "missing"
 """Stands for the digest of a file that is not there."""
@@ -31,6 +33,9 @@ _FILES = (".git/config",)
 _NEVER_MADE = (MCP_SERVERS, *PLUGIN_PROTECTED)
 """An empty one would be a fault of its own: Claude Code would say that it cannot read it."""
 _UNREADABLE = "unreadable"
+_GIT_CONFIG = ".git/config"
+_OF = "#"
+_ON = sha256_bytes(b"true")
 
 
 class NoticedChange(Protocol):
@@ -139,18 +144,55 @@ def _unheld(root: Path) -> tuple[str, ...]:
 
 
 def listing(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """Relative path -> SHA-256 of every file below the control paths `names`; a link counts by the
-    text of its target.
+    """Entry -> SHA-256 of all that counts below the control paths `names`: the entry of a file is
+    its relative path. A link counts by the text of its target.
 
-    Of .git only the file of a worktree is looked at.
+    A settings file has an entry for each part that is not known to be harmless, and none of its
+    own; one that is no JSON object has one. Of .git only the file of a worktree is looked at.
     """
     found = {}
     for name in names:
         top = root / name
         for path in [top] if name == GIT or not _is_folder(top) else _below(top):
             if (digest := _digest(path)) is not None:
-                found[path.relative_to(root).as_posix()] = digest
+                found.update(_entries(path.relative_to(root).as_posix(), path, digest))
     return found
+
+
+def _entries(name: str, path: Path, digest: str) -> dict[str, str]:
+    if name not in (SETTINGS, LOCAL_SETTINGS, _GIT_CONFIG) or path.is_symlink():
+        return {name: digest}
+    try:
+        data = read_bytes(path)
+    except UsageError:
+        return {name: digest}
+    if name == _GIT_CONFIG:
+        kept = counted(name, data)
+        return {name: sha256_bytes(kept)} if kept else {}
+    settings = settings_of(data)
+    if settings is None:
+        return {name: digest}
+    there = parts(settings, carries=name == SETTINGS)
+    return {entry_of(name, part): sha256_bytes(text.encode()) for part, text in there.items()}
+
+
+def file_and_part(entry: str) -> tuple[str, str]:
+    """(relative path, name of the part or "") of an entry of `listing`."""
+    for name in (SETTINGS, LOCAL_SETTINGS):
+        if entry.startswith(name + _OF):
+            return name, entry[len(name) + len(_OF) :]
+    return entry, ""
+
+
+def entry_of(path: str, part: str) -> str:
+    """The other way round."""
+    return f"{path}{_OF}{part}" if part else path
+
+
+def is_change(entry: str, expected: str, actual: str) -> bool:
+    """Whether the two digests of an entry tell of a change; our plugin switched on is none."""
+    gained = expected == MISSING and actual == _ON
+    return expected != actual and not (gained and file_and_part(entry)[1].startswith(PLUGINS))
 
 
 def note_changes(
@@ -161,20 +203,23 @@ def note_changes(
     *,
     experiment: str | None,
 ) -> None:
-    """Record each path whose content is not as `before`, once a change. A new repository is no
+    """Record each entry that counts and is not as `before`, once a change. A new repository is no
     change."""
     after = listing(root, names)
     had_git = any(path.startswith(GIT) for path in before)
     known = {
         (fact.path, fact.expected, fact.actual, fact.experiment) for fact in ledger.tampering()
     }
-    for path in sorted({*before, *after}):
-        expected, actual = before.get(path, MISSING), after.get(path, MISSING)
-        if expected == actual or (path.startswith(GIT) and not had_git):
+    for entry in sorted({*before, *after}):
+        expected, actual = before.get(entry, MISSING), after.get(entry, MISSING)
+        part = file_and_part(entry)[1]
+        if not is_change(entry, expected, actual) or (part and not counts(part)):
             continue
-        if (path, expected, actual, experiment) not in known:
+        if entry.startswith(GIT) and not had_git:
+            continue
+        if (entry, expected, actual, experiment) not in known:
             ledger.note_tampering(
-                what=CHANGED, path=path, expected=expected, actual=actual, experiment=experiment
+                what=CHANGED, path=entry, expected=expected, actual=actual, experiment=experiment
             )
 
 

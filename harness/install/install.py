@@ -10,7 +10,7 @@ from harness.contract.installation import SETTINGS
 from harness.domain.statuses import HooksMode
 from harness.errors import NotFoundError
 from harness.files import atomic_write, lock
-from harness.guard.accepted import accept_on_record, control_listing, read_accepted
+from harness.guard.accepted import accept_on_record, control_listing, of_file, read_accepted
 from harness.install.file_changes import Conflict, FileChange, make
 from harness.install.hook_interpreter import Chosen, candidates, choose
 from harness.install.manifest import PATH as MANIFEST
@@ -164,7 +164,7 @@ def acceptable(place: InstallTarget, changes: Iterable[FileChange]) -> list[str]
     paths = [
         change.path
         for change in changes
-        if change.path not in MERGED or now.get(change.path) == known.get(change.path)
+        if change.path not in MERGED or of_file(now, change.path) == of_file(known, change.path)
     ]
     return paths if paths or before is None else None
 

@@ -1,7 +1,7 @@
 """The control files of a project and a digest of each: what decides what is enforced.
 
-Of two of them only a part counts. Claude Code and git write the rest in ordinary work, where it
-decides nothing: permissions that a person gave at a prompt, and which branch follows which.
+Of three of them only a part counts. People, Claude Code and git write the rest in ordinary work,
+where it decides nothing: what settings_keys.py calls harmless, and which branch follows which.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import os
 import re
 import stat
 
-from harness.guard.policy.json_text import dumps, loads
+from harness.guard.policy.json_text import dumps
 from harness.guard.policy.receipt import sha256_hex
 
 from .projects import CONFIG, FILTER, LOCAL_SETTINGS, SETTINGS
+from .settings_keys import counts, parts, settings_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,20 +34,18 @@ _REMOTE_KEYS = re.compile(r"(?:url|pushurl|fetch|push|tagopt|prune)\s*=", re.IGN
 def counted(name: str, data: bytes) -> bytes:
     """Of the control file `name`, relative to its project; nothing when none of it counts, all when
     it is not plain."""
-    if name == LOCAL_SETTINGS:
-        return _settings(data)
+    if name in (SETTINGS, LOCAL_SETTINGS):
+        return _settings(name, data)
     return _git(data) if name == _GIT_CONFIG else data
 
 
-def _settings(data: bytes) -> bytes:
-    try:
-        value = loads(data.decode("utf-8"))
-        if not isinstance(value, dict):
-            return data
-        value.pop("permissions", None)
-        return dumps(value, sort_keys=True).encode("ascii") if value else b""
-    except (ValueError, RecursionError):
+def _settings(name: str, data: bytes) -> bytes:
+    settings = settings_of(data)
+    if settings is None:
         return data
+    found = parts(settings, carries=name == SETTINGS)
+    kept = {part: text for part, text in found.items() if counts(part)}
+    return dumps(kept, sort_keys=True).encode("ascii") if kept else b""
 
 
 def _git(data: bytes) -> bytes:

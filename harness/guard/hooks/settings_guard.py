@@ -10,6 +10,7 @@ from harness.guard.policy.json_text import loads
 from .hook_scene import HookAnswer, refused
 from .projects import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
 from .session_receipts import note, said
+from .settings_keys import OFF_SWITCHES, PLUGINS, is_on, of_ours, steers, unread
 from .table import EVENTS, GUARD, ISOLATED, PROGRAM
 
 TYPE_CHECKING = False
@@ -23,25 +24,6 @@ if TYPE_CHECKING:
 EVENT = "ConfigChange"
 _FILES = {"project_settings": SETTINGS, "local_settings": LOCAL_SETTINGS}
 _OTHERS = frozenset({"user_settings", "policy_settings"})
-_STEERING = {
-    "HOME",
-    "XDG_STATE_HOME",
-    "CLAUDE_CONFIG_DIR",
-    "CLAUDE_PLUGIN_ROOT",
-    "CLAUDE_PROJECT_DIR",
-    "GCONV_PATH",
-    "LD_PRELOAD",
-    "LD_LIBRARY_PATH",
-    "LD_AUDIT",
-    "DYLD_INSERT_LIBRARIES",
-    "DYLD_LIBRARY_PATH",
-}
-"""Variables that decide what a hook runs as, what it protects, or where its compiled modules are
-read from."""
-OFF_SWITCHES = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_RESTRICTED")
-"""Variables with which the CLI runs no hook of a project. Measured with 2.1.332, also from `env` of
-a user's settings; from `env` of a project's they do nothing yet."""
-_ON = ("1", "true", "yes", "on")
 
 
 def settings_changed(call: dict[str, Any], scene: HookScene) -> HookAnswer:
@@ -74,12 +56,12 @@ def settings_changed(call: dict[str, Any], scene: HookScene) -> HookAnswer:
 
 def fault(path: str, home: HookedProject, scene: HookScene) -> str:
     """Why the settings file at `path` would leave a guard dead; empty when it does not."""
-    value, unread = _read(path)
+    value, unreadable = _read(path)
     carries = scene.installed.root is not None and _same_file(
         path, os.path.join(home.root, SETTINGS)
     )
-    if unread:
-        return f"{path} is no readable JSON: {unread}"
+    if unreadable:
+        return f"{path} is no readable JSON: {unreadable}"
     if value is None:
         return f"{path} is gone, and with it the harness's hooks." if carries else ""
     if not isinstance(value, dict):
@@ -92,6 +74,12 @@ def fault(path: str, home: HookedProject, scene: HookScene) -> str:
     steered = _steered(value, path, home)
     if steered:
         return f"{path} sets the variable {steered}, which decides what the guards themselves run."
+    off_plugin = _plugin_off(value) if scene.installed.root is None else ""
+    if off_plugin:
+        return f"{path} switches the plugin {off_plugin} off, and with it every guard."
+    wrong = unread(value) if carries else ""
+    if wrong:
+        return f"{path}: Claude Code does not read the value of {wrong}, and then reads no hook."
     lacking = missing_guards(value, wanted(scene)) if carries else []
     return f"{path} lacks the harness's guard for {', '.join(lacking)}." if lacking else ""
 
@@ -120,19 +108,20 @@ def switched_off(settings: dict[str, Any]) -> list[str]:
     )
 
 
-def is_on(value: object) -> bool:
-    """Whether Claude Code takes the value of a variable for yes."""
-    return value is not None and str(value).strip().lower() in _ON
-
-
 def _steered(settings: dict[str, Any], path: str, home: HookedProject) -> str:
-    """The first variable of _STEERING that the project's own settings set; a person's own settings
-    may."""
+    """The first variable that steers, of those that the project's own settings set; a person's own
+    settings may."""
     variables = settings.get("env")
     own = any(_same_file(path, os.path.join(home.root, name)) for name in _FILES.values())
-    return (
-        min(_STEERING & set(variables), default="") if own and isinstance(variables, dict) else ""
-    )
+    if not own or not isinstance(variables, dict):
+        return ""
+    return min((name for name in variables if steers(name)), default="")
+
+
+def _plugin_off(settings: dict[str, Any]) -> str:
+    plugins = settings.get(PLUGINS)
+    there = plugins.items() if isinstance(plugins, dict) else ()
+    return next((name for name, on in there if of_ours(name) and on is not True), "")
 
 
 def wanted(scene: HookScene) -> dict[str, Any] | None:
