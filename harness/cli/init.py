@@ -50,6 +50,11 @@ _READY = (
     ),
 )
 @click.option(
+    "--allow",
+    is_flag=True,
+    help="Let Claude Code run reading verbs and tools of the harness without a prompt.",
+)
+@click.option(
     "--data",
     "table",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -65,6 +70,7 @@ def command(
     dry_run: bool,
     take_out: bool,
     hooks: str | None,
+    allow: bool,
     table: Path | None,
     label: str | None,
     group: str | None,
@@ -83,6 +89,8 @@ def command(
         raise click.UsageError("--data TABLE and --label COLUMN belong together.")
     if table is not None and (dry_run or take_out):
         raise click.UsageError("--data goes with neither --dry-run nor --remove.")
+    if allow and take_out:
+        raise click.UsageError("--allow and --remove exclude each other.")
     if take_out:
         _print_removal(
             remove(directory, environment(), by=by, dry_run=dry_run),
@@ -93,7 +101,7 @@ def command(
         mode = None if hooks is None else HooksMode(hooks)
         if table is not None:
             _require_no_plan(directory, table)
-        done = install(directory, mode, environment(), by=by, dry_run=dry_run)
+        done = install(directory, mode, environment(), by=by, allow=allow, dry_run=dry_run)
         prepared = None
         if table is not None and label is not None:
             try:

@@ -97,3 +97,24 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
         shows=False,
     ),
 )
+
+READING_VERBS: tuple[str, ...] = (
+    "status",
+    "doctor",
+    "watch",
+    "decisions",
+    "audit",
+    "plan check",
+    "gate check",
+    "experiment list",
+    "experiment show",
+    "experiment compare",
+    "priors list",
+    "claims audit",
+    "posttrain status",
+    "posttrain lineage",
+    "ledger verify",
+)
+"""The verbs that ask and decide nothing: what `harness init --allow` lets run without a prompt. A
+person's part of one (`audit --accept`, `experiment show --exact`) is refused below an agent all the
+same."""

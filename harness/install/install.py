@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.artifacts.git import GitFailedError, run_git
 from harness.contract.installation import SETTINGS
 from harness.domain.statuses import HooksMode
-from harness.errors import NotFoundError
+from harness.errors import NotFoundError, UsageError
 from harness.files import atomic_write, lock
 from harness.guard.accepted import accept_on_record, control_listing, of_file, read_accepted
 from harness.install.file_changes import Conflict, FileChange, make
@@ -42,9 +42,11 @@ def install(
     environment: Mapping[str, str],
     *,
     by: str,
+    allow: bool = False,
     dry_run: bool = False,
 ) -> Installation:
-    """Make `directory` a project with hooks as `mode` says; with `dry_run` write nothing.
+    """Make `directory` a project with hooks as `mode` says; with `dry_run` write nothing, with
+    `allow` let Claude Code run reading verbs and tools of the harness without a prompt.
 
     The person `by` accepts what is written. A second call changes nothing. Raises RefusedError or
     UsageError before anything is written: invalid settings, no Python for the hooks, a link that
@@ -52,14 +54,14 @@ def install(
     """
     if dry_run:
         place = place_of(directory, mode, environment)
-        chosen, needed = _look(place, environment)
+        chosen, needed = _look(place, environment, allow=allow)
         hints = (*settings_above(place, environment), *_ignored(place))
         return _installation(place, chosen, (*_config(place), *needed.changes), needed, *hints)
     directory.mkdir(parents=True, exist_ok=True)
     with lock(directory.resolve()):
         place = place_of(directory, mode, environment)
         sweep(place)
-        chosen, needed = _look(place, environment)
+        chosen, needed = _look(place, environment, allow=allow)
         early, notes = _config(place), [*settings_above(place, environment), *_ignored(place)]
         _write_config(place)
         with open_project(place.layout.root, environment) as project:
@@ -71,15 +73,24 @@ def install(
         return _installation(place, chosen, (*early, *needed.changes), needed, *notes)
 
 
-def _look(place: InstallTarget, environment: Mapping[str, str]) -> tuple[Chosen | None, Wanted]:
+def _look(
+    place: InstallTarget, environment: Mapping[str, str], *, allow: bool
+) -> tuple[Chosen | None, Wanted]:
     chosen = None
+    if allow and (place.mode is not HooksMode.PROJECT or place.own):
+        raise UsageError(
+            "--allow writes to .claude/settings.json, and this project's hooks are not there.",
+            hint="Leave it out, or install with `harness init --hooks project --allow`.",
+            code="allow_without_hooks",
+        )
     if place.mode is HooksMode.PROJECT and not place.own:
         before = read_manifest(place.root)
         chosen = choose(candidates(None if before is None else before.interpreter))
     read_accepted(place.layout)  # raises for a damaged list before anything is written
     undo = undo_of(place.layout.state, place.root)
     interpreter = "" if chosen is None else chosen.interpreter
-    return chosen, wanted(place, interpreter, undo, plan=_wants_plan(place, environment))
+    plan = _wants_plan(place, environment)
+    return chosen, wanted(place, interpreter, undo, plan=plan, allow=allow)
 
 
 def _ignored(place: InstallTarget) -> Iterator[str]:
@@ -132,10 +143,11 @@ def _write(place: InstallTarget, project: Project, wanted_changes: Wanted, by: s
     # hooks before the settings that start them. `acceptable` compares with what was accepted last,
     # so it comes before all changes.
     accepted = acceptable(place, wanted_changes.changes)
-    undo = undo_of(place.layout.state, place.root)
+    undo, manifest = undo_of(place.layout.state, place.root), read_manifest(place.root)
     for change in wanted_changes.changes:
         if change.after is not None:
-            undo.remember(change.path, change.before, change.after, base=base_of(change))
+            base = base_of(change, manifest)
+            undo.remember(change.path, change.before, change.after, base=base)
     undo.folders += [
         name
         for name in _missing_folders(place.root, wanted_changes.changes)

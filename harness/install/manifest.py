@@ -26,6 +26,8 @@ class Manifest:
     """The tool server that was merged into .mcp.json; None when the name was taken."""
     created: tuple[str, ...]
     """Merged files that did not exist before."""
+    allowed: tuple[str, ...] = ()
+    """The permission rules that `harness init --allow` added; a person's own are not in it."""
 
     def text(self) -> str:
         return pretty_json(
@@ -37,6 +39,7 @@ class Manifest:
                 "settings": dict(self.settings),
                 "server": None if self.server is None else dict(self.server),
                 "created": list(self.created),
+                "allowed": list(self.allowed),
             }
         )
 
@@ -60,6 +63,7 @@ def read_manifest(root: Path) -> Manifest | None:
             settings=dict(value["settings"]),
             server=None if value.get("server") is None else dict(value["server"]),
             created=tuple(map(str, value.get("created", ()))),
+            allowed=tuple(map(str, value.get("allowed", ()))),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

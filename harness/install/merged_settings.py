@@ -4,7 +4,7 @@ An entry is ours when it starts a program in the folder of vendored hooks.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from harness.contract.installation import VENDORED
@@ -22,6 +22,7 @@ from harness.install.json_edit import (
 )
 
 HOOKS, SERVERS = "hooks", "mcpServers"
+PERMISSIONS, ALLOW = "permissions", "allow"
 _NAMES = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
 
 
@@ -69,6 +70,49 @@ def without_hooks(text: str, where: str) -> str:
     read_object(text, where)
     left = _without(text, lambda _event: True, keep_empty=False)
     return left if left == text or _at(left, HOOKS).parts else _drop(left, HOOKS)
+
+
+def rules_of(text: str | None, where: str) -> list[Any]:
+    """The permission rules that `text` allows. Raises UsageError (settings_invalid) for another
+    form."""
+    if text is None:
+        return []
+    permissions = read_object(text, where).get(PERMISSIONS, {})
+    allowed = _require(permissions, dict, where, PERMISSIONS).get(ALLOW, [])
+    rules: list[Any] = _require(allowed, list, where, f"{PERMISSIONS}.{ALLOW}")
+    return rules
+
+
+def with_rules(text: str, rules: Iterable[str], where: str) -> str:
+    """The settings `text` that allows `rules` too. Raises UsageError."""
+    for rule in rules:
+        if rule in rules_of(text, where):
+            continue
+        if parse(text).member(PERMISSIONS) is None:
+            text = add_member(text, parse(text), PERMISSIONS, {})
+        owner = _at(text, PERMISSIONS)
+        there = owner.member(ALLOW)
+        text = (
+            add_member(text, owner, ALLOW, [rule])
+            if there is None
+            else add_item(text, there, rule)
+        )
+    return text
+
+
+def without_rules(text: str, rules: Iterable[str], where: str) -> str:
+    """The settings `text` without `rules` and what they leave empty. Raises UsageError."""
+    before = text
+    for rule in rules:
+        while rule in (there := rules_of(text, where)):
+            text = remove_part(text, _at(text, PERMISSIONS, ALLOW), there.index(rule))
+    if text == before or rules_of(text, where):
+        return text
+    owner = _at(text, PERMISSIONS)
+    if len(owner.parts) == 1:
+        return _drop(text, PERMISSIONS)
+    index = max(number for number, part in enumerate(owner.parts) if part[0] == ALLOW)
+    return remove_part(text, owner, index)
 
 
 def with_server(text: str | None, server: Mapping[str, Any], where: str) -> str | None:

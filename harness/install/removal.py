@@ -16,10 +16,9 @@ from harness.install.file_changes import Conflict, FileChange, current, make
 from harness.install.install import acceptable
 from harness.install.json_edit import load
 from harness.install.manifest import Manifest, read_manifest
-from harness.install.merged_settings import without_hooks, without_server
 from harness.install.target import InstallTarget, place_of
 from harness.install.undo_record import Undo, undo_of
-from harness.install.wanted_files import as_written, has_banner, sort, sweep
+from harness.install.wanted_files import as_written, has_banner, sort, stripped, sweep
 from harness.ledger.project import open_project
 from harness.plans.held_out import notes_of
 from harness.plans.scaffold import PLAN_FORM, forms
@@ -120,14 +119,14 @@ def _look(root: Path, environment: Mapping[str, str]) -> tuple[InstallTarget, _R
 def _merged(
     place: InstallTarget, manifest: Manifest | None, undo: Undo
 ) -> Iterator[FileChange | Conflict]:
-    for path, strip in ((SETTINGS, without_hooks), (MCP_SERVERS, without_server)):
+    for path in (SETTINGS, MCP_SERVERS):
         there = current(place.root, path)
         if there is None:
             continue
         if undo.wrote(path, there):
             yield FileChange(path=path, before=there, after=undo.original(path))
             continue
-        left = strip(there.decode("utf-8", "surrogateescape"), path)
+        left = stripped(path, there.decode("utf-8", "surrogateescape"), manifest)
         after: bytes | None = left.encode("utf-8", "surrogateescape")
         if after == there:
             continue

@@ -12,11 +12,24 @@ from harness.files import remove_leftovers, sha256_bytes
 from harness.install import manifest as manifests
 from harness.install.file_changes import Conflict, FileChange, current, inside
 from harness.install.manifest import Manifest, read_manifest
-from harness.install.merged_settings import with_hooks, with_server, without_hooks, without_server
+from harness.install.merged_settings import (
+    rules_of,
+    with_hooks,
+    with_rules,
+    with_server,
+    without_hooks,
+    without_rules,
+    without_server,
+)
 from harness.install.target import InstallTarget
 from harness.install.undo_record import Undo, undo_of
 from harness.plans.scaffold import forms
-from harness.rendering.claude_files import PACKAGE, project_hooks, project_server
+from harness.rendering.claude_files import (
+    PACKAGE,
+    allowed_rules,
+    project_hooks,
+    project_server,
+)
 from harness.rendering.render import expected, installed_texts, is_rendered
 from harness.rendering.vendored_hooks import vendored_files
 from harness.settings import CONFIG
@@ -32,26 +45,36 @@ class Wanted:
     conflicts: tuple[Conflict, ...]
 
 
-def wanted(place: InstallTarget, interpreter: str, undo: Undo, *, plan: bool) -> Wanted:
-    """Everything but config.toml. `plan`: whether the project gets the form of a plan."""
+def wanted(
+    place: InstallTarget, interpreter: str, undo: Undo, *, plan: bool, allow: bool
+) -> Wanted:
+    """Everything but config.toml. `plan`: whether the project gets the form of a plan; `allow`:
+    whether reading verbs and tools are to run without a prompt."""
     changes = list(_forms(place, plan=plan))
     conflicts: list[Conflict] = []
     if place.own:
         own = {str(path): text.encode() for path, text in expected(place.root).items()}
         sort(_owned(place, own, {}, undo), changes, conflicts)
     elif place.mode is HooksMode.PROJECT:
-        more = _hooks(place, interpreter, undo)
+        more = _hooks(place, interpreter, undo, allow=allow)
         changes += more.changes
         conflicts += more.conflicts
     return Wanted(changes=tuple(changes), conflicts=tuple(conflicts))
 
 
-def base_of(change: FileChange) -> bytes | None:
+def base_of(change: FileChange, manifest: Manifest | None) -> bytes | None:
     """The file's bytes before the change, without any entry of ours; None for our own files."""
     if change.before is None or change.path not in MERGED:
         return None
-    strip = without_hooks if change.path == SETTINGS else without_server
-    return strip(change.before.decode("utf-8"), change.path).encode()
+    return stripped(change.path, change.before.decode("utf-8"), manifest).encode()
+
+
+def stripped(path: str, text: str, manifest: Manifest | None) -> str:
+    """A person's file without our entries; `manifest`: of what was installed. Raises UsageError."""
+    if path != SETTINGS:
+        return without_server(text, path)
+    allowed = () if manifest is None else manifest.allowed
+    return without_rules(without_hooks(text, path), allowed, path)
 
 
 def _forms(place: InstallTarget, *, plan: bool) -> Iterator[FileChange]:
@@ -66,7 +89,7 @@ def _forms(place: InstallTarget, *, plan: bool) -> Iterator[FileChange]:
             yield FileChange(path=path, before=None, after=text.encode())
 
 
-def _hooks(place: InstallTarget, interpreter: str, undo: Undo) -> Wanted:
+def _hooks(place: InstallTarget, interpreter: str, undo: Undo, *, allow: bool) -> Wanted:
     """Vendored hooks, agents, commands and our entries in a person's files."""
     before = read_manifest(place.root)
     known = {} if before is None else before.hashes()
@@ -77,7 +100,8 @@ def _hooks(place: InstallTarget, interpreter: str, undo: Undo) -> Wanted:
     sort(_owned(place, vendored, known, undo), changes, conflicts)
     sort(_stale(place, {**vendored, **rendered}, known, undo), changes, conflicts)
     texts = list(_owned(place, rendered, known, undo))
-    merged = [_server(place, interpreter), _settings(place, interpreter)]
+    rules = allowed_rules() if allow else ()
+    merged = [_server(place, interpreter), _settings(place, interpreter, rules)]
     taken = {item.path for item in (*texts, *merged) if isinstance(item, Conflict)}
     manifest = Manifest(
         version=version(PACKAGE),
@@ -91,6 +115,7 @@ def _hooks(place: InstallTarget, interpreter: str, undo: Undo) -> Wanted:
         settings=project_hooks(interpreter),
         server=None if MCP_SERVERS in taken else project_server(interpreter),
         created=_created(place, before, merged),
+        allowed=_allowed(place, before, rules),
     )
     sort(
         (_changed(place, manifests.PATH, manifest.text().encode()), *texts, *merged),
@@ -178,11 +203,20 @@ def _stale(
             )
 
 
-def _settings(place: InstallTarget, interpreter: str) -> FileChange | Conflict | None:
-    there = _text(place, SETTINGS)
-    return _changed(
-        place, SETTINGS, with_hooks(there, project_hooks(interpreter), SETTINGS).encode()
-    )
+def _settings(
+    place: InstallTarget, interpreter: str, rules: tuple[str, ...]
+) -> FileChange | Conflict | None:
+    after = with_hooks(_text(place, SETTINGS), project_hooks(interpreter), SETTINGS)
+    return _changed(place, SETTINGS, with_rules(after, rules, SETTINGS).encode())
+
+
+def _allowed(
+    place: InstallTarget, before: Manifest | None, rules: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The rules that are ours: those that were, and the new ones that no person had."""
+    ours = () if before is None else before.allowed
+    there = rules_of(_text(place, SETTINGS), SETTINGS) if rules else []
+    return (*ours, *(rule for rule in rules if rule not in there and rule not in ours))
 
 
 def _server(place: InstallTarget, interpreter: str) -> FileChange | Conflict | None:

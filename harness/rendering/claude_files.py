@@ -11,7 +11,7 @@ from harness.contract.installation import (
     VENDORED,
 )
 from harness.contract.roles import MCP_SERVER, ROLES
-from harness.contract.slash_commands import SLASH_COMMANDS
+from harness.contract.slash_commands import READING_VERBS, SLASH_COMMANDS
 from harness.guard.hooks.table import ISOLATED, hooks_section
 
 PACKAGE = "experiment-harness"
@@ -37,6 +37,14 @@ def project_hooks(interpreter: str) -> dict[str, Any]:
 def project_server(interpreter: str) -> dict[str, Any]:
     """The entry of a project's .mcp.json."""
     return _project_server(interpreter, VENDORED)
+
+
+def allowed_rules() -> tuple[str, ...]:
+    """The permission rules of `harness init --allow`: the harness's tools and its reading verbs."""
+    return (
+        f"mcp__{MCP_SERVER}",
+        *(f"Bash(harness {verb}:*)" for verb in READING_VERBS),
+    )
 
 
 def own_settings() -> dict[str, Any]:

@@ -254,7 +254,7 @@ def effect(name: str) -> str:
         return "which decides what the guards themselves run"
     if key == PLUGINS:
         return "which decides which plugins' hooks run"
-    if name in HARMLESS:
+    if name in HARMLESS or key == ENV:
         return "of a form with which Claude Code may take no hook from the file"
     return "which this harness does not know"
 
