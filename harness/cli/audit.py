@@ -99,9 +99,9 @@ def _accept(project: Project, by: str, *, as_json: bool) -> None:
         else []
     )
     accepted = accept_on_record(project, by=by)
-    document = {"accepted": _plain(accepted), "files": len(accepted.files), "changed": changes}
+    document = {"accepted": _plain(accepted), "files": len(accepted.paths), "changed": changes}
     lines = [
-        f"{by} accepted {len(accepted.files)} control files",
+        f"{by} accepted {len(accepted.paths)} control files",
         *(f"  changed: {path}" for path in changes),
     ]
     emit(document, *lines, as_json=as_json)

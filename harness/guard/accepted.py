@@ -56,6 +56,11 @@ class Accepted:
     """Name of a session's receipts -> what of them has been seen."""
 
     @property
+    def paths(self) -> set[str]:
+        """The files that count, relative to the root."""
+        return {file_and_part(entry)[0] for entry in self.files}
+
+    @property
     def sha256(self) -> str:
         """Of the files and their digests: what the ledger remembers of the list."""
         return sha256_bytes(canonical_json(dict(sorted(self.files.items()))))
@@ -157,7 +162,7 @@ def accept(
             _write(layout.accepted, made)
         else:
             _write(layout.accepted_next, made)
-            ledger.accept_control(sha256=made.sha256, files=len(made.files), by=by)
+            ledger.accept_control(sha256=made.sha256, files=len(made.paths), by=by)
             move_into_place(layout.accepted_next, layout.accepted)
     return made
 

@@ -167,8 +167,7 @@ def _entries(name: str, path: Path, digest: str) -> dict[str, str]:
     except UsageError:
         return {name: digest}
     if name == _GIT_CONFIG:
-        kept = counted(name, data)
-        return {name: sha256_bytes(kept)} if kept else {}
+        return {name: sha256_bytes(counted(name, data))}
     settings = settings_of(data)
     if settings is None:
         return {name: digest}

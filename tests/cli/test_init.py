@@ -1,11 +1,16 @@
 """`harness init` as a person types it: what it says, how it ends, and that others than people are
 refused."""
 
+import importlib
 import json
 from pathlib import Path
 
+import click
 import pytest
 
+from harness.cli.main import COMMANDS
+from harness.contract.roles import HUMAN_VERBS
+from harness.contract.slash_commands import READING_VERBS
 from tests.cli.journey import Journey, make_project
 from tests.install.repository import tree
 
@@ -110,6 +115,80 @@ def test_a_conflict_or_a_dead_guard_is_exit_1(journey: Journey) -> None:
     answer = journey.harness("init")
     assert answer.exit_code == 1
     assert "disableAllHooks" in answer.stdout
+
+
+MINE = '{\n  "permissions": {\n    "allow": ["Bash(harness status:*)", "Bash(ls:*)"]\n  }\n}\n'
+
+
+def rules(journey: Journey) -> list[str]:
+    settings = json.loads((journey.root / SETTINGS).read_text())
+    found: list[str] = settings.get("permissions", {}).get("allow", [])
+    return found
+
+
+def test_reading_verbs_are_allowed_only_when_a_person_asks_for_it(journey: Journey) -> None:
+    assert journey.harness("init").exit_code == 0
+    assert rules(journey) == []
+    shown = journey.harness("init", "--allow", "--dry-run")
+    assert '+      "mcp__harness",' in shown.stdout
+    assert rules(journey) == []
+    assert journey.harness("init", "--allow").exit_code == 0
+    allowed = rules(journey)
+    assert {"mcp__harness", "Bash(harness status:*)", "Bash(harness gate check:*)"} <= {*allowed}
+    assert "nothing to do" in journey.harness("init", "--allow").stdout
+    assert "nothing to do" in journey.harness("init").stdout
+    assert rules(journey) == allowed
+    audit = journey.harness("audit", "--json")
+    assert (audit.exit_code, audit.document["changes"]) == (0, [])
+
+
+def test_allowed_rules_stand_beside_a_persons_own_and_go_without_them(journey: Journey) -> None:
+    (journey.root / ".claude").mkdir()
+    (journey.root / SETTINGS).write_text(MINE)
+    before = tree(journey.root)
+    assert journey.harness("init", "--allow").exit_code == 0
+    own = ["Bash(harness status:*)", "Bash(ls:*)"]
+    assert rules(journey)[:2] == own
+    assert len(rules(journey)) == len({*rules(journey)})
+    assert journey.harness("init", "--remove").exit_code == 0
+    assert tree(journey.root) == before
+    assert journey.harness("init", "--allow").exit_code == 0
+    settings = json.loads((journey.root / SETTINGS).read_text())
+    (journey.root / SETTINGS).write_text(json.dumps({**settings, "model": "opus"}))
+    answer = journey.harness("init", "--remove")
+    assert (answer.exit_code, "only its entries were taken out" in answer.stdout) == (1, True)
+    assert json.loads((journey.root / SETTINGS).read_text()) == {
+        "permissions": {"allow": own},
+        "model": "opus",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--hooks", "plugin", "--allow"], "allow_without_hooks"),
+        (["--remove", "--allow"], "usage"),
+    ],
+)
+def test_where_no_settings_are_written_nothing_can_be_allowed(
+    journey: Journey, words: list[str], code: str
+) -> None:
+    before = tree(journey.root)
+    answer = journey.harness("init", *words, "--json")
+    assert (answer.exit_code, answer.document["error"]["code"]) == (2, code)
+    assert tree(journey.root) == before
+
+
+@pytest.mark.parametrize("verb", READING_VERBS)
+def test_what_is_allowed_without_a_prompt_is_no_persons_verb(verb: str) -> None:
+    words = tuple(verb.split())
+    assert words not in HUMAN_VERBS
+    module, _, name = COMMANDS[words[0]].partition(":")
+    command = getattr(importlib.import_module(module), name)
+    for word in words[1:]:
+        command = command.commands[word]
+    assert isinstance(command, click.Command)
+    assert not isinstance(command, click.Group), "a rule for it would let its verbs run too"
 
 
 def test_settings_that_are_no_json_are_exit_2_with_their_place(journey: Journey) -> None:

@@ -1,6 +1,7 @@
 """A control file that changed while an experiment was worked on fails its gates, until it is
 restored or accepted."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tests.traces.rows import Transcript
 from tests.world import InProcess, World
 
 CODE = "protected_path_changed"
-SETTINGS = ".claude/settings.json"
+SETTINGS, LOCAL = ".claude/settings.json", ".claude/settings.local.json"
 BEFORE, AFTER = '{"hooks": {}}', '{"disableAllHooks": true}'
 
 
@@ -65,6 +66,72 @@ def test_it_fails_both_gates_and_says_that_nobody_is_known(
     (message,) = of_control(verdict)
     assert SETTINGS in message
     assert "no session's receipts or transcript covers it" in message
+
+
+HARMLESS = {
+    "the MCP dialog": (LOCAL, {"enabledMcpjsonServers": ["harness"]}),
+    "all servers": (LOCAL, {"enableAllProjectMcpServers": True}),
+    "a server refused": (LOCAL, {"disabledMcpjsonServers": ["files"]}),
+    "don't ask again": (LOCAL, {"permissions": {"allow": ["Bash(ls:*)"]}}),
+    "a folder added": (LOCAL, {"permissions": {"additionalDirectories": ["/data"]}}),
+    "model and theme": (LOCAL, {"model": "opus", "theme": "dark", "outputStyle": "terse"}),
+    "a status line": (SETTINGS, {"statusLine": {"type": "command", "command": "date"}}),
+    "shared permissions": (SETTINGS, {"permissions": {"allow": ["Bash(pytest:*)"]}}),
+    "a variable of theirs": (SETTINGS, {"env": {"WANDB_PROJECT": "churn"}}),
+    "transcripts kept": (SETTINGS, {"cleanupPeriodDays": 90}),
+    "another plugin": (LOCAL, {"enabledPlugins": {"formatter@tools": True}}),
+    "our plugin too": (LOCAL, {"enabledPlugins": {"harness@tools": True}}),
+    "a hook of theirs": (
+        SETTINGS,
+        {"hooks": {"Notification": [{"hooks": [{"type": "command", "command": "beep"}]}]}},
+    ),
+    "a key of next year": (LOCAL, {"aKeyOfNextYear": 1}),
+}
+DANGEROUS = {
+    "disableAllHooks": (LOCAL, {"disableAllHooks": True}, "switches every hook off"),
+    "env.CLAUDE_CODE_SIMPLE": (LOCAL, {"env": {"CLAUDE_CODE_SIMPLE": "1"}}, "runs no hook"),
+    "env.LD_PRELOAD": (LOCAL, {"env": {"LD_PRELOAD": "x.so"}}, "guards themselves run"),
+    "enabledPlugins.harness@tools": (
+        LOCAL,
+        {"enabledPlugins": {"harness@tools": False}},
+        "plugins' hooks run",
+    ),
+    "hooks.PreToolUse of others": (
+        LOCAL,
+        {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "rewrite"}]}]}},
+        "may change a call after",
+    ),
+    "cleanupPeriodDays": (SETTINGS, {"cleanupPeriodDays": "long"}, "take no hook from the file"),
+    "aHookOfNextYear": (LOCAL, {"aHookOfNextYear": 1}, "does not know"),
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_what_can_do_nothing_to_the_guards_touches_no_verdict(
+    world: World, passed: str, case: str
+) -> None:
+    before = world.project.ledger.latest_verdict(passed)
+    name, value = HARMLESS[case]
+    write(world.root / name, json.dumps({**json.loads(BEFORE), **value}))
+    after = check_gate(world.project, passed)
+    assert (after.verdict, after.id) == (Verdict.PASS, before.id)
+    row = experiment_row(world.project, world.project.ledger.experiment(passed))
+    assert row["verdict"] == "PASS"
+
+
+@pytest.mark.parametrize("key", DANGEROUS)
+def test_a_key_that_can_is_named(world: World, passed: str, key: str) -> None:
+    name, value, what = DANGEROUS[key]
+    write(world.root / name, json.dumps({**json.loads(BEFORE), **value}))
+    verdict = check_gate(world.project, passed)
+    assert verdict.verdict is Verdict.FAIL
+    (message,) = of_control(verdict)
+    assert message.startswith(f"{name} sets {key}, ")
+    assert what in message
+    (found,) = (item for item in verdict.findings if item.code == CODE)
+    assert found.data["keys"] == [key]
+    write(world.root / name, BEFORE)
+    assert check_gate(world.project, passed).verdict is Verdict.PASS
 
 
 def test_the_session_is_named_from_its_transcript(
@@ -130,7 +197,8 @@ def test_a_decided_experiment_is_not_blamed_for_what_changes_later(
 def test_what_a_supervisor_noticed_already_is_told_once(world: World, passed: str) -> None:
     write(world.root / SETTINGS, AFTER)
     seen = {"expected": "a", "actual": "b", "experiment": passed}
-    world.project.ledger.append(TamperingNoticed(what=CODE, path=SETTINGS, **seen))
+    part = f"{SETTINGS}#disableAllHooks"  # as a supervisor names it
+    world.project.ledger.append(TamperingNoticed(what=CODE, path=part, **seen))
     verdict = check_gate(world.project, passed, GateName.VALIDATION)
     assert of_control(verdict) == []
     assert "tampering_noticed" in {found.code for found in verdict.findings}

@@ -18,14 +18,19 @@ from harness.guard.accepted import (
     accepted_list,
     control_listing,
     note_receipts,
+    of_file,
     read_accepted,
     seen_receipts,
 )
+from harness.guard.control_files import file_and_part
+from harness.guard.hooks.table import EVENTS
 from harness.ledger import Ledger
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
+from harness.rendering.claude_files import project_hooks
 from harness.settings import create_config, load_settings
 
+SETTINGS = ".claude/settings.json"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -33,14 +38,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 def layout(tmp_path: Path) -> Layout:
     root = tmp_path / "project"
     create_config(root, name="p", token="cafe")
-    for name in (
-        ".claude/settings.json",
-        ".claude/agents/a.md",
-        ".git/config",
-        ".mcp.json",
-        "train.py",
-    ):
+    for name in (".claude/agents/a.md", ".git/config", ".mcp.json", "train.py"):
         write(root / name, "{}\n")
+    write(root / SETTINGS, json.dumps({"hooks": project_hooks("/usr/bin/python3")}))
     return Layout(load_settings(root, {"XDG_STATE_HOME": str(tmp_path / "state")}))
 
 
@@ -51,8 +51,8 @@ def write(path: Path, text: str) -> None:
 
 def test_control_files_are_listed_and_others_are_not(layout: Layout):
     write(layout.root / ".claude/worktrees/agent-1/.claude/settings.json", "{}")
-    assert set(control_listing(layout.root)) == {
-        ".claude/settings.json",
+    assert {file_and_part(entry)[0] for entry in control_listing(layout.root)} == {
+        SETTINGS,
         ".claude/agents/a.md",
         ".git/config",
         ".harness/config.toml",
@@ -65,14 +65,17 @@ def test_control_files_are_listed_and_others_are_not(layout: Layout):
     [
         (None, '{"permissions": {"allow": ["Bash(ls)"]}}', True),
         ('{"permissions": {"allow": []}}', '{"permissions": {"allow": ["Bash(ls)"]}}', True),
+        (None, '{"enabledMcpjsonServers": ["harness"]}', True),
         (None, "{}", True),
+        (None, "", True),
         (None, '{"disableAllHooks": true}', False),
-        ('{"env": {}, "permissions": {}}', '{"env": {"A": "b"}, "permissions": {}}', False),
+        ('{"env": {}, "permissions": {}}', '{"env": {"A": "b"}, "permissions": {}}', True),
+        ('{"env": {}}', '{"env": {"LD_PRELOAD": "b"}}', False),
         ('{"hooks": {}}', '{"hooks": {}', False),
         (None, "[]", False),
     ],
 )
-def test_permissions_given_at_a_prompt_are_no_change(
+def test_what_decides_nothing_is_no_change(
     layout: Layout, before: str | None, after: str, same: bool
 ):
     path = layout.root / ".claude/settings.local.json"
@@ -81,6 +84,26 @@ def test_permissions_given_at_a_prompt_are_no_change(
     was = control_listing(layout.root)
     write(path, after)
     assert (control_listing(layout.root) == was) is same
+
+
+def test_of_a_settings_file_each_part_that_counts_has_an_entry(layout: Layout):
+    path = layout.root / SETTINGS
+    settings = json.loads(path.read_text())
+    was = control_listing(layout.root)
+    write(path, json.dumps({"model": "opus", **settings, "theme": "dark"}, indent=4))
+    assert control_listing(layout.root) == was
+    settings["hooks"]["PreToolUse"][0]["hooks"][0].pop("onFailure")
+    write(path, json.dumps({**settings, "disableAllHooks": True}))
+    now = control_listing(layout.root)
+    assert {entry for entry in {*was, *now} if was.get(entry) != now.get(entry)} == {
+        f"{SETTINGS}#hooks.PreToolUse",
+        f"{SETTINGS}#disableAllHooks",
+    }
+    path.unlink()
+    left = control_listing(layout.root)
+    assert {file_and_part(entry)[0] for entry in was} - set(left) == {SETTINGS}
+    path.symlink_to("../train.py")
+    assert SETTINGS in control_listing(layout.root), "a link counts by its target"
 
 
 @pytest.mark.parametrize(
@@ -117,14 +140,24 @@ def test_what_was_accepted_is_read_back(layout: Layout):
 
 def test_a_part_that_is_accepted_leaves_the_rest_as_it_was(layout: Layout):
     first = accept(layout, by="a", at=NOW)
-    for name in (".claude/settings.json", ".mcp.json"):
-        write(layout.root / name, '{"changed": 1}')
+    for name in (SETTINGS, ".mcp.json"):
+        write(layout.root / name, '{"disableAllHooks": true}')
     (layout.root / ".claude/agents/a.md").unlink()
     second = accept(layout, by="b", at=NOW, paths=[".mcp.json", ".claude/agents/a.md"])
-    assert second.files[".claude/settings.json"] == first.files[".claude/settings.json"]
+    kept = of_file(first.files, SETTINGS)
+    assert len(kept) == len(EVENTS)
+    assert of_file(second.files, SETTINGS) == kept
     assert second.files[".mcp.json"] == control_listing(layout.root)[".mcp.json"]
     assert ".claude/agents/a.md" not in second.files
     assert (second.at, second.by) == (first.at, "a")
+
+
+def test_a_settings_file_is_accepted_as_a_whole(layout: Layout):
+    accept(layout, by="a", at=NOW)
+    write(layout.root / SETTINGS, '{"disableAllHooks": true}')
+    made = accept(layout, by="b", at=NOW, paths=[SETTINGS])
+    assert set(of_file(made.files, SETTINGS)) == {f"{SETTINGS}#disableAllHooks"}
+    assert made.files == control_listing(layout.root)
 
 
 def test_the_first_part_that_is_accepted_takes_all(layout: Layout):
@@ -222,13 +255,13 @@ def test_an_acceptance_that_is_cut_took_place_or_did_not_and_the_next_finishes_i
     assert found.sha256 == ledger.accepted_list(ledger.writer)
     took_place = ".mcp.json" in found.files
     assert took_place is (step in {"after the fact", "after all"})
-    write(layout.root / ".claude/settings.json", "{}")
-    accept_on_record(project, by="human:bob", paths=[".claude/settings.json"])
+    write(layout.root / SETTINGS, '{"disableAllHooks": true}')
+    accept_on_record(project, by="human:bob", paths=[SETTINGS])
     after = read_accepted(layout)
     assert after is not None
     assert after.sha256 == ledger.accepted_list(ledger.writer)
-    assert {".mcp.json", ".claude/settings.json"} & set(after.files) == {
-        ".claude/settings.json",
+    assert {".mcp.json", SETTINGS} & after.paths == {
+        SETTINGS,
         *([".mcp.json"] if took_place else []),
     }
     assert not layout.accepted_next.exists()
@@ -242,7 +275,7 @@ def test_of_two_acceptances_at_once_the_list_and_the_last_fact_are_of_the_same(
 
     def other() -> None:
         with open_project(layout.root, environment) as opened:
-            write(layout.root / ".claude/settings.json", "{}")
+            write(layout.root / SETTINGS, '{"disableAllHooks": true}')
             accept_on_record(opened, by="human:bob")
 
     second = threading.Thread(target=other)

@@ -10,6 +10,10 @@ from harness.domain.statuses import SandboxKind
 from harness.guard.control_files import GIT, control_names, listing, protected_paths, watching
 from harness.ledger.project import Project
 
+SETTINGS, OFF = ".claude/settings.json", '{"disableAllHooks": true}'
+PART = f"{SETTINGS}#disableAllHooks"
+"""What such settings are recorded as."""
+
 
 def repository(root: Path) -> None:
     (root / ".git").mkdir()
@@ -68,10 +72,10 @@ def test_what_changes_meanwhile_is_recorded_once(project: Project, sandbox: Sand
     protected_paths(root)
     for _ in range(2):
         with watching(project, sandbox, lambda: "exp-0001"):
-            (root / ".claude" / "settings.json").write_text("{}")
+            (root / SETTINGS).write_text(OFF)
             (root / ".git" / "config").write_text("[core]\n\tfsmonitor = evil\n")
-    assert [path for path, _, _ in changes(project)] == [".claude/settings.json", ".git/config"]
-    assert changes(project)[0] == (".claude/settings.json", "missing", "exp-0001")
+    assert [path for path, _, _ in changes(project)] == [PART, ".git/config"]
+    assert changes(project)[0] == (PART, "missing", "exp-0001")
 
 
 @pytest.mark.parametrize("sandbox", list(SandboxKind))
@@ -87,12 +91,12 @@ def test_it_is_recorded_also_when_the_work_ends_in_an_error(project: Project) ->
     def plant_and_stop() -> None:
         with watching(project, SandboxKind.LANDLOCK, lambda: None):
             (project.layout.root / ".claude").mkdir()
-            (project.layout.root / ".claude" / "settings.json").write_text("{}")
+            (project.layout.root / SETTINGS).write_text(OFF)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         plant_and_stop()
-    assert changes(project) == [(".claude/settings.json", "missing", None)]
+    assert changes(project) == [(PART, "missing", None)]
 
 
 def test_a_new_repository_and_what_a_person_does_beside_bwrap_are_no_tampering(
@@ -102,5 +106,24 @@ def test_a_new_repository_and_what_a_person_does_beside_bwrap_are_no_tampering(
         repository(project.layout.root)
     with watching(project, SandboxKind.BWRAP, lambda: "exp-0001"):
         (project.layout.root / ".claude").mkdir()
-        (project.layout.root / ".claude" / "settings.json").write_text("{}")
+        (project.layout.root / SETTINGS).write_text(OFF)
+    assert changes(project) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (SETTINGS, '{"permissions": {"allow": ["Bash(ls)"]}, "model": "opus"}'),
+        (".claude/settings.local.json", '{"enabledMcpjsonServers": ["harness"]}'),
+        (".claude/settings.local.json", '{"aKeyOfNextYear": true}'),
+        (".git/config", '[core]\n[branch "x"]\n\tremote = origin\n'),
+    ],
+)
+def test_what_a_person_answers_while_it_trains_is_no_tampering(
+    project: Project, name: str, text: str
+) -> None:
+    repository(project.layout.root)
+    protected_paths(project.layout.root)
+    with watching(project, SandboxKind.NONE, lambda: "exp-0001"):
+        (project.layout.root / name).write_text(text)
     assert changes(project) == []

@@ -166,6 +166,10 @@ def guard(name: str) -> list[dict[str, Any]]:
         "GCONV_PATH",
         "CLAUDE_PLUGIN_ROOT",
         "CLAUDE_CONFIG_DIR",
+        "CLAUDE_CODE_SHELL_PREFIX",
+        "CLAUDE_CODE_PERSONAL_HOOKS_OFF",
+        "LD_BIND_NOW",
+        "HARNESS_JUDGE",
     ],
 )
 def test_variables_that_steer_the_guards(project: HookProject, name: str, variable: str):
@@ -206,3 +210,21 @@ def test_every_guard_of_the_table_is_checked(project: HookProject):
         settings = guards()
         settings["hooks"].pop(event.name)
         assert changed(project, settings).denied
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cleanupPeriodDays", 0),
+        ("verbose", "yes"),
+        ("model", None),
+        ("permissions", {"allow": "Bash(ls)"}),
+        ("statusLine", {"type": "command"}),
+        ("tui", "wide"),
+    ],
+)
+def test_a_value_with_which_claude_code_reads_no_hook(project: HookProject, key: str, value: Any):
+    answer = changed(project, {**guards(), key: value})
+    assert answer.denied
+    assert key in answer.errors
+    assert not changed(project, {key: value}, LOCAL).denied, "no hook of ours stands there"

@@ -112,6 +112,7 @@ def test_each_control_path_of_the_snapshot_is_told(listed: HookProject, name: st
     ("name", "text"),
     [
         (".claude/settings.local.json", '{"permissions": {"allow": ["Bash(ls)"]}}'),
+        (".claude/settings.local.json", '{"enabledMcpjsonServers": ["x"], "nextYear": 1}'),
         (".claude/worktrees/agent-1/.claude/settings.json", "{}"),
         (
             ".git/config",

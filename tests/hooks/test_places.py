@@ -235,6 +235,15 @@ class TestPlugin:
             assert (broken.code, broken.output) == (0, ""), event
         assert list(empty.iterdir()) == []
 
+    def test_is_not_switched_off_by_a_project(self, plugin: HookProject):
+        for on, denied in ((True, False), (False, True), (None, True)):
+            settings = {"enabledPlugins": {"harness@tools": on, "x@y": False}}
+            path = plugin.write(".claude/settings.json", json.dumps(settings))
+            fields = {"source": "project_settings", "file_path": str(path)}
+            answer = plugin.event("ConfigChange", **fields)
+            assert answer.denied is denied
+            assert ("harness@tools" in answer.errors) is denied
+
     @pytest.mark.parametrize("variable", ["set", "unset"])
     def test_enforces_in_a_project(self, plugin: HookProject, variable: str):
         if variable == "unset":

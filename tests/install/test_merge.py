@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.install.merged_settings import with_hooks, with_server, without_hooks, without_server
-from harness.rendering.claude_files import project_hooks, project_server
+from harness.install.merged_settings import (
+    with_hooks,
+    with_rules,
+    with_server,
+    without_hooks,
+    without_rules,
+    without_server,
+)
+from harness.rendering.claude_files import allowed_rules, project_hooks, project_server
 
 SECTION = project_hooks("/usr/bin/python3")
 SERVER = project_server("/usr/bin/python3")
@@ -162,3 +169,42 @@ def test_another_server_of_that_name_is_left_alone() -> None:
     text = '{"mcpServers": {"harness": {"command": "other"}}}'
     assert with_server(text, SERVER, ".mcp.json") is None
     assert without_server(text, ".mcp.json") == text
+
+
+RULES = allowed_rules()
+
+
+@each
+def test_rules_are_added_beside_the_persons_and_taken_out_exactly(text: str) -> None:
+    more = with_rules(text, RULES, "settings.json")
+    theirs = value(text).get("permissions", {}).get("allow", [])
+    assert value(more)["permissions"]["allow"] == [*theirs, *RULES]
+    assert with_rules(more, RULES, "settings.json") == more
+    assert without_rules(more, RULES, "settings.json") == text
+    assert without_rules(text, RULES, "settings.json") == text
+
+
+def test_other_permissions_stay_and_a_rule_that_is_there_is_not_repeated() -> None:
+    text = json.dumps({"permissions": {"deny": ["WebFetch"], "allow": [RULES[1]]}})
+    more = with_rules(text, RULES, "settings.json")
+    assert value(more)["permissions"] == {
+        "deny": ["WebFetch"],
+        "allow": [RULES[1], RULES[0], *RULES[2:]],
+    }
+    left = without_rules(more, [RULES[0], *RULES[2:]], "settings.json")
+    assert left == text
+    assert value(without_rules(more, RULES, "settings.json")) == {
+        "permissions": {"deny": ["WebFetch"]}
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"permissions": []}', "permissions is a list"),
+        ('{"permissions": {"allow": "x"}}', "permissions.allow is text"),
+    ],
+)
+def test_permissions_of_another_form_are_refused(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        with_rules(text, RULES, "settings.json")
