@@ -15,8 +15,15 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import UsageError
 from harness.files import canonical_json, sha256_bytes
 from harness.guard.accepted import Accepted, control_listing
-from harness.guard.control_files import GIT, MISSING, entry_of, file_and_part, is_change
-from harness.guard.hooks.settings_keys import counts, effect
+from harness.guard.control_files import (
+    GIT,
+    MISSING,
+    entry_of,
+    file_and_part,
+    is_change,
+    is_grave,
+    part_words,
+)
 from harness.guard.policy.snapshot import differs
 from harness.ledger.project import Project
 from harness.plans.approved import frozen_changes
@@ -56,14 +63,12 @@ class Change:
     def grave(self) -> bool:
         """Whether it can do something to the guards. A key that the harness does not know is told
         and accuses nobody."""
-        return all(_grave(part) for part, _, _ in self.parts)
+        return all(is_grave(part) for part, _, _ in self.parts)
 
     def words(self) -> str:
         """What changed, in words."""
         named = [
-            f"{_verb(expected, actual)} {part}, {effect(part)}"
-            for part, expected, actual in self.parts
-            if part
+            part_words(part, expected, actual) for part, expected, actual in self.parts if part
         ]
         if len(named) < len(self.parts) or not named:
             return (
@@ -72,16 +77,6 @@ class Change:
             )
         more = f"; and {len(named) - _MOST_PARTS} more" if len(named) > _MOST_PARTS else ""
         return f"{self.path} {'; '.join(named[:_MOST_PARTS])}{more}"
-
-
-def _grave(part: str) -> bool:
-    return not part or counts(part)
-
-
-def _verb(expected: str, actual: str) -> str:
-    if actual == MISSING:
-        return "no longer has"
-    return "sets" if expected == MISSING else "has another"
 
 
 def control_changes(root: Path, accepted: Accepted) -> list[Change]:
@@ -94,7 +89,7 @@ def control_changes(root: Path, accepted: Accepted) -> list[Change]:
         expected, actual = accepted.files.get(entry, MISSING), now.get(entry, MISSING)
         if is_change(entry, expected, actual) and (had_git or not entry.startswith(GIT)):
             path, part = file_and_part(entry)
-            found.setdefault((path, _grave(part)), []).append((part, expected, actual))
+            found.setdefault((path, is_grave(part)), []).append((part, expected, actual))
     return [_control_change(root, path, parts) for (path, _), parts in sorted(found.items())]
 
 

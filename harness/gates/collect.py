@@ -1,6 +1,6 @@
 """Gathers the evidence of a gate. Nothing is changed and nothing is recorded."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -232,7 +232,7 @@ def _tampering(facts: Sequence[TamperingNoticed], experiment: str) -> tuple[Find
 
 
 def _control_findings(
-    project: Project, experiment: Experiment, noticed: Collection[str], transcripts: Sequence[Path]
+    project: Project, experiment: Experiment, noticed: Set[str], transcripts: Sequence[Path]
 ) -> tuple[Finding, ...]:
     """One finding for each control file that changed while the experiment was open."""
     try:

@@ -23,7 +23,7 @@ from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError, UsageError
 from harness.files import sha256_bytes
 from harness.guard.hooks.control_digests import counted
-from harness.guard.hooks.settings_keys import PLUGINS, counts, parts, settings_of
+from harness.guard.hooks.settings_keys import PLUGINS, counts, effect, parts, settings_of
 
 MISSING = "missing"
 """Stands for the digest of a file that is not there."""
@@ -194,6 +194,18 @@ def is_change(entry: str, expected: str, actual: str) -> bool:
     return expected != actual and not (gained and file_and_part(entry)[1].startswith(PLUGINS))
 
 
+def is_grave(part: str) -> bool:
+    """Whether a change of the part, "" for a whole file, can do something to the guards. A key that
+    the harness does not know is told and accuses nobody."""
+    return not part or counts(part)
+
+
+def part_words(part: str, expected: str, actual: str) -> str:
+    """What became of a part, as the end of a sentence about its file."""
+    verb = "sets" if expected == MISSING else "has another"
+    return f"{'no longer has' if actual == MISSING else verb} {part}, {effect(part)}"
+
+
 def note_changes(
     ledger: GuardedLedger,
     root: Path,
@@ -211,8 +223,7 @@ def note_changes(
     }
     for entry in sorted({*before, *after}):
         expected, actual = before.get(entry, MISSING), after.get(entry, MISSING)
-        part = file_and_part(entry)[1]
-        if not is_change(entry, expected, actual) or (part and not counts(part)):
+        if not is_change(entry, expected, actual) or not is_grave(file_and_part(entry)[1]):
             continue
         if entry.startswith(GIT) and not had_git:
             continue

@@ -219,7 +219,7 @@ def settings_of(data: bytes) -> dict[str, Any] | None:
 def parts(settings: dict[str, Any], *, carries: bool) -> dict[str, str]:
     """Name -> canonical JSON of each part of a project's `settings` that is not known to be
     harmless; `carries`: of the file that our hooks stand in."""
-    found = {}
+    found: dict[str, str] = {}
     for key, value in settings.items():
         for name, part in _parts(key, value, carries):
             shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
