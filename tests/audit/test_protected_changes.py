@@ -17,8 +17,7 @@ from harness.audit.changes import ChangeKind
 from harness.audit.protected import AuditReport, audit_protected
 from harness.clock import iso, parse_iso
 from harness.decisions.experiments import decide
-from harness.files import sha256_file
-from harness.guard.accepted import accept_on_record
+from harness.guard.accepted import accept_on_record, control_listing
 from harness.guard.policy.receipt import append_receipt
 from harness.ledger import Ledger
 from harness.ledger.facts import HandOffWritten
@@ -432,7 +431,7 @@ def test_a_rewritten_list_is_named_and_a_person_can_accept_anew(guarded: World):
     write(guarded.root / SETTINGS, KILLED)
     listed = guarded.project.layout.accepted
     document = json.loads(listed.read_text("utf-8"))
-    document["files"][SETTINGS] = sha256_file(guarded.root / SETTINGS)
+    document["files"] = control_listing(guarded.root)
     listed.write_text(json.dumps(document), "utf-8")
     (named,) = [change for change, _ in audited(guarded).changes]
     assert (named.kind, named.path) == (ChangeKind.LIST, str(listed))
@@ -553,3 +552,20 @@ def test_a_real_commit_and_a_branch_that_follows_another_change_nothing(guarded:
     assert audited(guarded).clean
     git("config", "core.hooksPath", "/tmp/evil")
     assert found(audited(guarded)) == {".git/config": []}
+
+
+def test_a_key_that_nobody_knows_is_told_and_accuses_nobody(guarded: World) -> None:
+    write(guarded.root / SETTINGS, '{"hooks": {"PreToolUse": []}, "ofNextYear": 1}')
+    report = audited(guarded)
+    ((change, _),) = report.changes
+    assert (change.path, change.grave) == (SETTINGS, False)
+    assert change.words() == f"{SETTINGS} sets ofNextYear, which this harness does not know"
+    assert report.clean
+    write(guarded.root / SETTINGS, KILLED)
+    report = audited(guarded)
+    assert not report.clean
+    assert [change.words() for change, _ in report.changes] == [
+        f"{SETTINGS} sets disableAllHooks, which switches every hook off"
+    ]
+    write(guarded.root / SETTINGS, '{"hooks":{"PreToolUse":[]},"theme":"dark","model":"opus"}')
+    assert audited(guarded).changes == ()
