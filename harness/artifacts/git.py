@@ -196,21 +196,27 @@ def object_reader(root: Path) -> Iterator[Callable[[str], bytes]]:
         assert answered is not None
 
         def read(name: str) -> bytes:
-            asked.write(name.encode("ascii") + b"\n")
-            asked.flush()
-            head = answered.readline().split()
-            if len(head) != 3 or not head[2].isdigit():
-                raise GitFailedError(
-                    f"git gave no bytes of the object {name}.",
-                    hint=f"Run `git -C {root} fsck` to see why.",
-                )
-            data = answered.read(int(head[2]) + 1)
-            return data[:-1]
+            # A git that ended, at a damaged pack for instance, breaks the pipe.
+            with contextlib.suppress(OSError):
+                asked.write(name.encode("ascii") + b"\n")
+                asked.flush()
+                head = answered.readline().split()
+                if len(head) == 3 and head[2].isdigit():
+                    data = answered.read(int(head[2]) + 1)
+                    if len(data) == int(head[2]) + 1:
+                        return data[:-1]
+            raise GitFailedError(
+                f"git gave not all bytes of the object {name}.",
+                hint=f"Run `git -C {root} fsck` to see why.",
+            )
 
         try:
             yield read
         finally:
             git.kill()
+            # What a broken pipe did not take is written again at the end.
+            with contextlib.suppress(OSError):
+                asked.close()
 
 
 def paths_of(root: Path, names: Sequence[str]) -> dict[str, tuple[str, str]]:

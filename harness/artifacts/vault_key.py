@@ -4,6 +4,7 @@ Who guesses the labels of a small table finds them by a plain hash. What facts a
 is therefore HMAC-SHA256 under a key that never leaves the vault.
 """
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -94,16 +95,23 @@ def _read(path: Path) -> VaultKey:
 def _make(path: Path) -> None:
     private_folder(path.parent)
     fresh = path.with_name(f".{NAME}.{secrets.token_hex(8)}.new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    _write_new(fresh)
+    try:
+        # A link, which replaces nothing: of two processes the first one's key is the vault's.
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+    except OSError:
+        # A file system without links: whoever creates the file has the vault's key.
+        with contextlib.suppress(FileExistsError):
+            _write_new(path)
+    finally:
+        fresh.unlink()
+    sync_directory(path.parent)
+
+
+def _write_new(path: Path) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(secrets.token_bytes(_BYTES))
         stream.flush()
         os.fsync(stream.fileno())
-    try:
-        # A link, which replaces nothing: of two processes the first one's key is the vault's.
-        os.link(fresh, path)
-    except FileExistsError:
-        pass
-    finally:
-        fresh.unlink()
-    sync_directory(path.parent)

@@ -109,7 +109,7 @@ def changed_while_open(
         change
         for change in (*list_changes(project, accepted), *since_accepted)
         if change.grave
-        and not noticed.issuperset(change.entries)
+        and not {*change.entries} <= noticed
         and (change.at is None or change.at >= opened)
     ]
     activities = activities_of(project, transcripts, opened) if changes else []

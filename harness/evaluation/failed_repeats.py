@@ -19,7 +19,8 @@ def not_failed(
     due: Sequence[tuple[Run, Checkpoint]],
 ) -> list[tuple[Run, Checkpoint]]:
     """Those of `due` that predict is to be asked for. A failure of the same checkpoint, code,
-    scorer and command under another run or version of the plan is recorded for this one too."""
+    scorer and command under another run or version of the plan is recorded for this one too; under
+    another plan, whose rows are others, it says nothing."""
     asked = []
     for run, checkpoint in due:
         failed = _failed_before(project, approved, split, run, checkpoint)
@@ -49,6 +50,8 @@ def _failed_before(
         for experiment in sorted(
             {point.experiment for point in project.ledger.with_checkpoint(checkpoint.id)}
         )
+        # Each plan counts its versions from 1.
+        if project.ledger.experiment(experiment).plan == approved.name
         for made in project.ledger.evaluations(experiment, split)
         if (made.checkpoint, made.code, made.scorer, commands.get(made.plan_version)) == wanted
         and any(finding.code in problems.STANDING for finding in made.findings)

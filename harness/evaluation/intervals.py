@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-LEVEL = 0.95
+COVERAGE = 0.95
 NORMAL = 1.959963984540054
 """The 97.5% quantile."""
 _MOST_SKEW = 10.0
@@ -59,7 +59,7 @@ def mean_interval(
     units, mean, error = len(apart), float(rows.mean()), mean_error(rows, groups)
     if units < 2:
         return None
-    quantile = float(scipy.special.stdtrit(units - 1, 0.5 + LEVEL / 2))
+    quantile = float(scipy.special.stdtrit(units - 1, 0.5 + COVERAGE / 2))
     spread = math.sqrt(float(apart @ apart) / (units - 1))
     skew = 0.0 if spread == 0 else float(np.mean((apart / spread) ** 3))
     skew = min(max(skew, -_MOST_SKEW), _MOST_SKEW)
@@ -106,7 +106,7 @@ def proportion_interval(
     error, binomial = mean_error(rows, groups), value * (1 - value)
     if error == 0 or binomial == 0 or known < 1:
         return wilson(value, floor)
-    narrower = NORMAL / float(scipy.special.stdtrit(known, 0.5 + LEVEL / 2))
+    narrower = NORMAL / float(scipy.special.stdtrit(known, 0.5 + COVERAGE / 2))
     return wilson(value, min(max(binomial * (narrower / error) ** 2, floor), n))
 
 
@@ -133,7 +133,7 @@ def wilson(share: float, n: float) -> Interval:
 def percentile_interval(scores: Sequence[float] | Rows) -> Interval | None:
     """The central 95% of resampled scores; None when they are all the same, which tells nothing of
     rows that were not seen."""
-    values, tail = np.asarray(scores, dtype=np.float64), (1 - LEVEL) / 2
+    values, tail = np.asarray(scores, dtype=np.float64), (1 - COVERAGE) / 2
     low, high = (float(end) for end in np.quantile(values, [tail, 1 - tail]))
     return (low, high) if values.min() < values.max() else None
 

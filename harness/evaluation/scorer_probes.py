@@ -199,7 +199,8 @@ class _Tries:
             (
                 (one.what, before, after)
                 for one, before, after in zip(tries, first, second, strict=True)
-                if before != after and not isinstance(before, str)
+                # Two reasons for no score may differ in words alone.
+                if before != after and not (isinstance(before, str) and isinstance(after, str))
             ),
             None,
         )
@@ -273,6 +274,9 @@ class _Tries:
             answers = json.loads(result.read_text("utf-8"))["tries"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             return [f"it left no result ({type(error).__name__})"] * len(tries)
+        # The script can write there as well.
+        if not isinstance(answers, list) or len(answers) != len(tries):
+            return [f"it left no result for each of {len(tries)} tries"] * len(tries)
         return [_number(answer) for answer in answers]
 
     def _refused(self, code: str, what: str, expected: str) -> PlanError:
@@ -286,7 +290,11 @@ class _Tries:
 def _number(answer: Any) -> float | str:
     if isinstance(answer, dict):
         return str(answer.get("why"))
-    return float(answer) if np.isfinite(float(answer)) else f"it is {answer}"
+    try:
+        number = float(answer)
+    except (TypeError, ValueError, OverflowError):
+        return "it is no number"
+    return number if np.isfinite(number) else f"it is {answer}"
 
 
 def _rounding(one: float, other: float) -> float:

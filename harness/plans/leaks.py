@@ -43,14 +43,14 @@ class Leak:
     column: str
     """As "x", or "x[3]" for one place of a wider column, or what was made of columns."""
     skill: float
+    made: bool = False
+    """Whether `column` says what was made of columns."""
 
     @property
     def words(self) -> str:
-        return (
-            f"The column {self.column!r} alone"
-            if not self.column.startswith(("the ", "id"))
-            else f"{self.column[0].upper()}{self.column[1:]}"
-        )
+        if self.made:
+            return f"{self.column[0].upper()}{self.column[1:]}"
+        return f"The column {self.column!r} alone"
 
 
 def telling_columns(columns: Columns, inputs: Sequence[str], label: str) -> list[Leak]:
@@ -224,11 +224,14 @@ def _woven(columns: Columns, inputs: Sequence[str], label: str) -> list[Woven]:
 
 
 def _leak(one: Woven) -> Leak:
-    return Leak(column=one.words, skill=one.skill)
+    return Leak(column=one.words, skill=one.skill, made=True)
 
 
 def _best(tried: Iterator[tuple[str, Column]], target: Numbers, classes: int) -> Leak | None:
-    leaks = [Leak(column=what, skill=_skill(values, target, classes)) for what, values in tried]
+    leaks = [
+        Leak(column=what, skill=_skill(values, target, classes), made=True)
+        for what, values in tried
+    ]
     best = max(leaks, key=lambda leak: leak.skill, default=None)
     return best if best is not None and best.skill >= ALARM else None
 

@@ -35,17 +35,17 @@ def repository_sources(folder: Path, name: str, looking: Looking) -> Iterator[So
         found: dict[str, Listed] = {}
         for kind, key, size in objects(folder, timeout_s=looking.left_s()):
             found.setdefault(kind, []).append((key, size))
+        named: list[Named] = [(ref, "") for ref in refs]
+        yield from name_sources(f"git: branches and tags{whose}", named, looking)
+        with object_reader(folder) as read:
+            told = [*found.get("commit", []), *found.get("tag", [])]
+            yield from _messages(told, read, whose, looking)
+            yield from _names(found.get("tree", []), read, whose, looking)
+            yield from _blobs(found.get("blob", []), read, name, looking)
     except GitFailedError:
         if not name:
             raise
         looking.missed.add(DAMAGED, f"the objects of git{whose}")
-        return
-    yield from name_sources(f"git: branches and tags{whose}", [(ref, "") for ref in refs], looking)
-    with object_reader(folder) as read:
-        told = [*found.get("commit", []), *found.get("tag", [])]
-        yield from _messages(told, read, whose, looking)
-        yield from _names(found.get("tree", []), read, whose, looking)
-        yield from _blobs(found.get("blob", []), read, name, looking)
 
 
 def _messages(told: Listed, read: Read, whose: str, looking: Looking) -> Iterator[Source]:

@@ -38,6 +38,20 @@ def test_a_hash_of_it_is_equal_for_equal_content_and_another_in_another_vault(
     assert repr(one).find((tmp_path / "one" / NAME).read_bytes().hex()) == -1
 
 
+def test_a_file_system_without_links_has_one_key_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("harness.artifacts.vault_key.os.link", link)
+    vault = tmp_path / "vault"
+    first = vault_key(vault)
+    assert vault_key(vault) == first == existing_key(vault)
+    assert stat.S_IMODE((vault / NAME).stat().st_mode) == 0o600
+    assert [path.name for path in vault.iterdir()] == [NAME]
+
+
 def test_a_damaged_key_is_no_new_one(tmp_path: Path) -> None:
     vault_key(tmp_path)
     (tmp_path / NAME).write_bytes(b"short")

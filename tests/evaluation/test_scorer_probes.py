@@ -49,6 +49,28 @@ class Unreadable(Exception):
 def score(labels, predictions):
     raise Unreadable("no answer is good enough")
 """
+LEAVES = """\
+import json, os, sys
+job = json.load(open(sys.argv[1]))
+json.dump({{"tries": {}}}, open(sys.argv[2], "w"))
+os._exit(0)
+"""
+"""Writes where the program that runs it writes."""
+FAILS_FIRST = "calls = []\n" + RIGHT.replace(
+    "    return",
+    "    calls.append(1)\n"
+    "    if len(calls) == 2:\n"
+    "        raise ValueError('not yet')\n"
+    "    return",
+)
+"""The second call has no score: half of the right answers, and then the last but one."""
+REASONS_DIFFER = "calls = []\n" + RIGHT.replace(
+    "    return",
+    "    calls.append(1)\n"
+    "    if any(p['prediction'] not in ('cat', 'dog', 'emu') for p in predictions):\n"
+    "        raise ValueError(f'no class in call {len(calls)}')\n"
+    "    return",
+)
 LIKELIHOOD = "import math\n" + SHARE.format("math.log(max(p['p_' + y], 1e-9))")
 
 
@@ -80,6 +102,12 @@ def probed(*sources: str, labels=CLASSES, direction=Direction.MAXIMIZE) -> list[
         (REFUSES, "scorer_fails", "Unreadable: no answer is good enough"),
         ("raise SystemExit('no')\n", "scorer_fails", "it ended with exit code 1: no"),
         ("import os\nos._exit(0)\n", "scorer_fails", "it left no result"),
+        (LEAVES.format("[]"), "scorer_fails", "no result for each of"),
+        (LEAVES.format("[1.0, 0.5]"), "scorer_fails", "no result for each of"),
+        (LEAVES.format("{}"), "scorer_fails", "no result for each of"),
+        (LEAVES.format("[[]] * len(job['tries'])"), "scorer_fails", "it is no number"),
+        (LEAVES.format("[10 ** 400] * len(job['tries'])"), "scorer_fails", "it is no number"),
+        (FAILS_FIRST, "scorer_not_deterministic", "half of the right answers score"),
     ],
 )
 def test_a_scorer_that_gives_the_truth_away_is_refused(script, code, words):
@@ -95,6 +123,7 @@ def test_a_scorer_that_gives_the_truth_away_is_refused(script, code, words):
     [
         (RIGHT, CLASSES, Direction.MAXIMIZE),
         (OWN_ERROR, CLASSES, Direction.MAXIMIZE),
+        (REASONS_DIFFER, CLASSES, Direction.MAXIMIZE),
         (SHARE.format("y != p['prediction']"), CLASSES, Direction.MINIMIZE),
         (SHARE.format("abs(y - p['prediction'])"), NUMBERS, Direction.MINIMIZE),
         (WHOLE, np.arange(200) % 3, Direction.MAXIMIZE),

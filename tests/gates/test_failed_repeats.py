@@ -98,6 +98,21 @@ def test_it_stands_under_a_new_version_of_the_plan_and_for_a_repeat_of_the_run(
     assert sandbox.calls == calls
 
 
+def test_under_another_plan_it_says_nothing(world: World) -> None:
+    """Each plan counts its versions from 1, and has rows of its own."""
+    experiment = world.open().id
+    world.train(experiment, GOOD[:1])
+    sandbox = Lucky(bad_calls=3)
+    assert codes(evaluated(world, experiment, sandbox)) == FAILED
+    sandbox.left = 0
+    plan = world.root / "plan.md"
+    plan.write_text(plan.read_text().replace("name: signs", "name: other-signs"))
+    assert approve_plan(world.project, plan, by="a person").version == 1
+    another = world.open_another(experiment)
+    world.train_one(another, world.project.ledger.runs(experiment)[0].seed, GOOD[0])
+    assert codes(evaluated(world, another, sandbox)) == [[]]
+
+
 def test_other_weights_other_code_or_another_command_are_asked(world: World) -> None:
     experiment = world.open().id
     world.train(experiment, GOOD[:1])

@@ -1,6 +1,6 @@
 """The interactive CLI in a terminal, as a person sees it: keys are typed, the screen is read."""
 
-import re
+import json
 import shutil
 import subprocess
 import tempfile
@@ -47,20 +47,6 @@ class Terminal:
         self.keys("Enter")
         return self.wait_for(until, gone=gone)
 
-    def choose(self, answer: str, *, gone: str) -> None:
-        """Move down to the option that begins with `answer` and take it; wait until the words
-        `gone` of its dialog are not on the screen."""
-        chosen = re.compile(rf"{PROMPT}\s*(?:\d+\.\s*)?{re.escape(answer)}")
-        for _ in range(12):
-            if chosen.search(self.screen()):
-                break
-            self.keys("Down")
-            time.sleep(4 * LOOK_S)
-        else:
-            raise AssertionError(f"no option {answer!r}; the screen:\n{self.screen()}")
-        self.keys("Enter")
-        self.wait_for(gone=gone)
-
     def wait_for(self, *words: str, gone: str = "") -> str:
         """The screen once all `words` stand on it and `gone` does not. Raises AssertionError with
         the screen else."""
@@ -90,9 +76,8 @@ def interactive(
     *words: str,
     program: Sequence[str] = (),
 ) -> Iterator[Terminal]:
-    """`claude` in `project`, or another `program` that starts it. Every dialog of its start is
-    answered by keys, as a person who trusts the folder and its tool server does; what was answered
-    in an earlier session of this `home` is not asked again."""
+    """`claude` in `project`, or another `program` that starts it, as for a person who has answered
+    the first-run screens and trusts the folder."""
     sockets = tempfile.mkdtemp(
         prefix="hx-", dir="/tmp"
     )  # a socket's path has a hundred characters at most
@@ -101,41 +86,31 @@ def interactive(
         "TERM": "xterm-256color",
         "TMUX_TMPDIR": sockets,
     }
+    (home / "config" / ".claude.json").write_text(
+        json.dumps(answered(project, gateway.key)), "utf-8"
+    )
     terminal = Terminal(f"harness-{uuid.uuid4().hex[:12]}", environment)
     start = ("new-session", "-d", "-s", "main", "-x", "110", "-y", "60", "-c", str(project))
     try:
         started = terminal._tmux(*start, *(program or (str(cli()),)), *words)
         assert started.returncode == 0, started.stderr
-        answer_dialogs(terminal)
+        terminal.wait_for("Claude Code v", f"\n{PROMPT}")
         yield terminal
     finally:
         terminal._tmux("kill-server")
         shutil.rmtree(sockets, ignore_errors=True)
 
 
-START_DIALOGS = (
-    ("Choose the text style", ""),
-    ("Do you want to use this API key?", "Yes"),
-    ("Press Enter to continue", ""),
-    ("Use Claude Code's terminal setup?", "No"),
-    ("Yes, I trust this folder", "Yes, I trust this folder"),
-    ("New MCP server found in this project", "Use this MCP server"),
-)
-"""(words that only this dialog shows, the answer; "": the one that stands there)."""
-
-
-def answer_dialogs(terminal: Terminal) -> list[str]:
-    """Answer what the CLI asks until its input line is there; returns what was asked."""
-    asked: list[str] = []
-    end = time.monotonic() + PATIENCE_S
-    while True:
-        screen = terminal.screen()
-        there = next((item for item in START_DIALOGS if item[0] in screen), None)
-        if there is not None:
-            words, answer = there
-            asked.append(words)
-            terminal.choose(answer, gone=words)
-        elif "Claude Code v" in screen and f"\n{PROMPT}" in screen:
-            return asked
-        assert time.monotonic() < end, f"no input line after {asked}; the screen:\n{screen}"
-        time.sleep(LOOK_S)
+def answered(project: Path, key: str) -> dict[str, object]:
+    """The CLI's own file after its first-run questions."""
+    trusted = {
+        "hasTrustDialogAccepted": True,
+        "hasCompletedProjectOnboarding": True,
+        "enabledMcpjsonServers": ["harness"],
+    }
+    return {
+        "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "projects": {str(project): trusted},
+        "customApiKeyResponses": {"approved": [key[-20:]], "rejected": []},
+    }

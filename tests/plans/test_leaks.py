@@ -25,6 +25,23 @@ def test_a_label_in_another_form_is_found(classes):
     assert sorted(names(columns)) == ["code", "scaled"]
 
 
+@pytest.mark.parametrize("name", ["idle", "identity", "the x", "code"])
+def test_a_column_is_told_by_its_name_whatever_it_is_called(name):
+    columns = table(1)
+    columns["y"] = np.random.default_rng(2).integers(0, 2, 400)
+    columns[name] = np.array([f"k{value}" for value in columns["y"]])
+    (leak,) = telling_columns(columns, [*table(1), name], "y")
+    assert leak.words == f"The column {name!r} alone"
+
+
+def test_what_is_made_of_columns_is_told_as_that():
+    columns = table(1)
+    columns["whole"] = np.random.default_rng(2).integers(0, 1000, 400)
+    columns["y"] = columns["whole"] % 2
+    words = [leak.words for leak in telling_parts(columns, [*table(1), "whole"], "y")]
+    assert any(one.startswith("The last 1 bits of 'whole'") for one in words)
+
+
 def test_a_measured_label_and_one_place_of_a_wide_column():
     columns = table(1)
     columns["y"] = np.random.default_rng(2).normal(size=400)

@@ -71,7 +71,7 @@ class EvaluationRecorded(Fact):
     metric: str
     value: float | None  # None when the harness could not score: see findings
     n: int
-    interval: Sequence[float] | None  # [low, high], 95%, bootstrap over rows
+    interval: Sequence[float] | None  # [low, high], 95%, over rows; see evaluation.intervals
     checkpoint: str
     code: str
     inputs: str

@@ -32,7 +32,9 @@ class PlanApproved(Fact):
     path: str  # of plan.md, relative to the project
     sha256: str  # of plan.md's exact bytes, kept in the vault under this hash
     content: dict[str, Any]  # the validated front matter
-    splits: dict[str, Any]  # train, validation, held_out -> {sha256, rows, path | vault}
+    # train, validation, held_out -> {sha256, rows, inputs, label, id, group}, path, vault, or both;
+    # a later one has in_train, a hidden one hidden and moved_from
+    splits: dict[str, Any]
     scorer: dict[str, Any]  # {name, sha256, files: {relative path: sha256}}
     by: str
 
