@@ -10,7 +10,7 @@ from harness.domain.metrics import Needs
 from harness.evaluation import problems
 from harness.evaluation.predictions_file import RawColumns
 from harness.evaluation.scorer_program import Columns
-from harness.evaluation.truth import as_number, class_name
+from harness.plans.labels import as_number, class_name
 
 SUM_TOLERANCE = 1e-3
 """How far from 1 a row's probabilities may sum: what four decimals lose over ten classes. The

@@ -310,6 +310,7 @@ def table_unusable(which: str, why: str) -> Finding:
         "split_unusable",
         f"The {spoken(which)} rows cannot be used for this plan: {why}",
         "Fix the data or the plan, and approve it again.",
+        {"split": str(which)},
     )
 
 
@@ -349,7 +350,16 @@ def last_lines(stream: bytes) -> str:
 
 
 def withheld(finding: Finding, split: Split) -> Finding:
-    """The same finding without words that the predict command could choose."""
+    """The same finding without words that the predict command, or a row, could choose."""
+    if finding.code == "split_unusable" and finding.data["split"] == split:
+        return Finding(
+            finding.code,
+            f"The {spoken(split)} rows cannot be used for this plan. Details are withheld, because"
+            " they could carry rows.",
+            "A person runs `harness plan check`, which names the row, corrects data or plan, and"
+            " approves it again.",
+            dict(finding.data),
+        )
     # Output, ids and values could carry secret rows to the next reader, who builds models.
     if not finding.code.startswith("predict"):
         return finding

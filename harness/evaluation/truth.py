@@ -1,8 +1,5 @@
-"""Labels in the form that the scorer reads, the classes, and the trivial predictor's answers.
-
-A class has one name however it was stored: the integer 3, the float 3.0 and the text "3.0" are the
-class "3" when the labels are numbers; True is "1". When labels are text, names are compared
-exactly. The trivial predictor knows the training labels and nothing about a row.
+"""Labels in the form that the scorer reads, the classes, and the trivial predictor's answers. The
+trivial predictor knows the training labels and nothing about a row.
 """
 
 import math
@@ -19,9 +16,9 @@ from harness.evaluation import problems
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import Columns
 from harness.evaluation.scoring import FrozenScorer
+from harness.plans.labels import as_number, class_names, is_numeric, numbers
 
 Labels = NDArray[Any]
-_BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,67 +104,6 @@ def class_prior(train: Sequence[str], n: int) -> Columns:
     """Each class's frequency among the training labels, as probabilities, for each of n rows."""
     counts = Counter(train)
     return {f"p_{name}": [counts[name] / len(train)] * n for name in classes_of(train)}
-
-
-def is_numeric(values: NDArray[Any]) -> bool:
-    """Whether a label column holds numbers or booleans."""
-    if values.dtype.kind in "biuf":
-        return True
-    return values.dtype.kind == "O" and all(
-        isinstance(value, int | float) for value in values.tolist()
-    )
-
-
-def as_number(value: Any) -> float | None:
-    """A float, maybe not finite, of a number or of a text that spells one; else None."""
-    if isinstance(value, bool | int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
-    try:
-        return float(text)
-    except ValueError:
-        return _BOOLEANS.get(text.lower())
-
-
-def class_name(value: Any, numeric: bool) -> str | None:
-    """The class that `value` names; None when it is not finite, or no number among numbers."""
-    if not numeric:
-        return value if isinstance(value, str) else str(value)
-    number = as_number(value)
-    if number is None or not math.isfinite(number):
-        return None
-    # Whole numbers not by way of a float, which holds only 53 bits of them.
-    if isinstance(value, int):
-        return str(int(value))
-    return str(int(number)) if number.is_integer() else repr(number)
-
-
-def class_names(labels: NDArray[Any]) -> list[str]:
-    """Labels as class names. Raises ValueError naming the first row that is not one."""
-    numeric = is_numeric(labels)
-    names = []
-    for row, value in enumerate(labels.tolist()):
-        name = class_name(value, numeric)
-        if name is None:
-            raise ValueError(f"the label of row {row} is {value!r}; expected a class.")
-        names.append(name)
-    return names
-
-
-def numbers(labels: NDArray[Any]) -> list[float]:
-    """Labels as finite floats. Raises ValueError naming the first row that is not one."""
-    values = []
-    for row, value in enumerate(labels.tolist()):
-        number = as_number(value)
-        if number is None or not math.isfinite(number):
-            raise ValueError(f"the label of row {row} is {value!r}; expected a finite number.")
-        values.append(number)
-    return values
 
 
 def classes_of(*groups: Sequence[str]) -> tuple[str, ...]:

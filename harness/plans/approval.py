@@ -19,7 +19,7 @@ from harness.ledger.project import Project, approve_config, open_layout, open_pr
 from harness.plans.changes import Changes, data_now, first_approval, plan_changes
 from harness.plans.data_review import contamination
 from harness.plans.drafts import in_its_place, remove_taken, take_over
-from harness.plans.held_out import move_to_vault
+from harness.plans.held_out import move_to_vault, not_as_reviewed
 from harness.plans.judge import record_judge
 from harness.plans.parse import Plan
 from harness.plans.review import (
@@ -139,11 +139,16 @@ def approve_plan(
     sha256 = store_bytes(draft.data, layout.objects)
     shown = _show_changes(project, draft, sha256, scorer, review, on_changes)
     splits = _freeze_splits(project, plan, review)
-    _require_as_shown(splits, shown)
+    _require_as_shown(splits, shown, review)
     key = vault_key(layout.vault)
     for name, relative in secret_paths(plan).items():
         moved = review.in_vault.get(name) or move_to_vault(
-            root, relative, secret_folder(layout, name), project.clock, key=key
+            root,
+            relative,
+            secret_folder(layout, name),
+            project.clock,
+            key=key,
+            reviewed=review.splits[name].sha256,
         )
         splits[name] |= described(review.splits[name], plan.data, moved.sha256)
         splits[name]["vault"] = moved.path.relative_to(layout.state).as_posix()
@@ -204,15 +209,13 @@ def _agents_worked(project: Project) -> bool:
     return any(project.layout.project("receipts").glob("*.jsonl"))
 
 
-def _require_as_shown(splits: dict[str, Any], shown: Mapping[str, str]) -> None:
-    """Raises RefusedError (data_changed) when a table is none of those that were compared."""
+def _require_as_shown(splits: dict[str, Any], shown: Mapping[str, str], review: Review) -> None:
+    """Raises RefusedError (data_changed) when a table is none of those that were looked at and
+    compared."""
     for name, split in splits.items():
-        if "path" in split and split["sha256"] != shown.get(name, split["sha256"]):
-            raise RefusedError(
-                f"The {name} split {split['path']} is not what it was a moment ago.",
-                hint="Approve again: the difference is shown anew.",
-                code="data_changed",
-            )
+        looked_at = {shown.get(name), review.splits[name].sha256} - {None}
+        if "path" in split and looked_at - {split["sha256"]}:
+            raise not_as_reviewed(split["path"])
 
 
 def require_approved(project: Project, path: Path | None = None) -> ApprovedPlan:

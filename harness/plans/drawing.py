@@ -64,6 +64,7 @@ def draw(wanted: Draw) -> dict[str, Rows]:
         if wanted.alike is not None and wanted.group is None:
             first, inverse = np.unique(wanted.alike, return_index=True, return_inverse=True)[1:]
             of = of[first[inverse.reshape(-1)]]
+            _require_in_parts(wanted, classes, of, parts)
     names = ("train", *wanted.shares)
     return {name: np.flatnonzero(of == number) for number, name in enumerate(names)}
 
@@ -97,6 +98,20 @@ def _require_classes(wanted: Draw, classes: Codes, parts: int) -> None:
                 f"The class {name!s} stands in {units} groups; each of the {parts} parts needs"
                 " one.",
                 hint="Merge or remove the class, or pass --no-stratify.",
+                code="class_too_small",
+            )
+
+
+def _require_in_parts(wanted: Draw, classes: Codes, of: Codes, parts: int) -> None:
+    """Copies went where the first of them is: a class of few rows may have lost a part by it."""
+    for number, name in enumerate(np.unique(wanted.label) if wanted.stratify else ()):
+        held = len(np.unique(of[classes == number]))
+        if held < parts:
+            raise UsageError(
+                f"The class {name!s} came into {held} of the {parts} parts: its rows are copies,"
+                " which stay together.",
+                hint="Draw with another --seed; or take the copies out, merge or remove the class,"
+                " or pass --no-stratify.",
                 code="class_too_small",
             )
 

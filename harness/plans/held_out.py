@@ -120,15 +120,25 @@ def require_not_replaced(
 
 
 def move_to_vault(
-    root: Path, relative: str, vault: Path, clock: Clock, *, key: VaultKey, **more: Any
+    root: Path,
+    relative: str,
+    vault: Path,
+    clock: Clock,
+    *,
+    key: VaultKey,
+    reviewed: str | None = None,
+    **more: Any,
 ) -> InVault:
     """Move a file that is not `unmovable`; it is known by its keyed hash from then on, and its note
-    in the vault says `more`."""
+    in the vault says `more`. Raises RefusedError (data_changed) for another one than `reviewed`,
+    by its plain hash."""
     # Copy, sync, verify, note, unlink; the approval is recorded after it. Killed anywhere, the next
     # approval goes on: the file is still in the project, or the note says which one in the vault it
     # is.
     source = root / relative
     plain = hash_file(source)
+    if reviewed not in (None, plain):
+        raise not_as_reviewed(relative)
     sha256 = key.of(plain)
     private_folder(vault)
     target = vault / f"{sha256}{source.suffix}"
@@ -140,6 +150,14 @@ def move_to_vault(
     source.unlink()
     sync_directory(source.parent)
     return InVault(target, sha256)
+
+
+def not_as_reviewed(path: str) -> RefusedError:
+    return RefusedError(
+        f"{path} is not what it was a moment ago, when it was looked at.",
+        hint="End what writes there, then approve again.",
+        code="data_changed",
+    )
 
 
 def put_in_vault(

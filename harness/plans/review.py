@@ -24,6 +24,7 @@ from harness.plans.held_out import (
     require_not_replaced,
     unmovable,
 )
+from harness.plans.labels import label_problems
 from harness.plans.metric_names import metric_notes, require_metric_spelled
 from harness.plans.parse import Plan, parse_plan
 from harness.plans.row_search import Found, Secret, search
@@ -117,7 +118,8 @@ def review_plan(
     script that scores.
 
     Rows that lie in the vault already are looked for elsewhere only `by_person`: whoever may ask as
-    often as he likes whether a file holds them would be told what they are. So it is with groups.
+    often as he likes whether a file holds them would be told what they are. So it is with groups,
+    and with labels that the metric cannot read.
     """
     root, review = layout.root, Review()
     review.collect(lambda: require_interpreter(layout.settings))
@@ -138,6 +140,7 @@ def review_plan(
         name: split for name, split in review.splits.items() if by_person or name not in in_vault
     }
     review.problems += group_problems(told, plan.data.group, secret=in_vault)
+    review.problems += label_problems(told, plan)
     columns = plan.data.held_out
     tables = {
         name: one.table.columns for name, one in review.splits.items() if name not in in_vault

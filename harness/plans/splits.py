@@ -25,6 +25,8 @@ class SplitTable:
     path: str
     """Relative to the project's root."""
     table: Table
+    sha256: str | None = None
+    """Of the file before it was read; None for what is in no file yet, or in the vault."""
 
 
 def load_split(
@@ -35,8 +37,11 @@ def load_split(
     `at` is where the file lies when it is no longer at `relative`. Raises one PlanError for all
     that is wrong with the table.
     """
+    place = at or root / relative
     try:
-        table = read_table(at or root / relative)
+        # Before: what is exchanged while it is read has another one.
+        sha256 = hash_file(place) if place == root / relative else None
+        table = read_table(place)
     except NotFoundError as error:
         raise PlanError(
             f"{field}: {relative} does not exist.",
@@ -51,7 +56,7 @@ def load_split(
         messages = " ".join(error.message for error in wrong)
         hints = " ".join(dict.fromkeys(error.hint for error in wrong))
         raise PlanError(f"{field}: {messages}", hint=hints)
-    return SplitTable(path=relative, table=table)
+    return SplitTable(path=relative, table=table, sha256=sha256)
 
 
 def _wrong_columns(table: Table, relative: str, data: Data, *, ids: bool) -> Iterator[UsageError]:

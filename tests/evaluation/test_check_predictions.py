@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from harness.domain.metrics import Needs
 from harness.evaluation.check_predictions import Expected, check, differing
-from harness.evaluation.truth import class_names, classes_of
+from harness.evaluation.truth import classes_of
+from harness.plans.labels import class_names
 
 IDS = ("r1", "r2", "r3")
 

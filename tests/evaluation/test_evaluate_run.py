@@ -252,6 +252,26 @@ def test_a_changed_split_training_file_or_checkpoint_is_named_and_not_scored(
         assert outcome.value is None
 
 
+def test_a_label_that_cannot_be_read_is_named_where_it_is_no_secret(workplace, unsandboxed):
+    words = np.array(["1.5", "2.5", "one and a half"])
+    table = workplace.table(workplace.vault / "words.csv", x=np.arange(3.0), y=words)
+    numbers = workplace.table(workplace.project / "data" / "train.csv", x=[1, 2], y=[1.0, 2.0])
+    change = {"table": table, "train": numbers, "scorer": FrozenScorer(name="mae")}
+    (told,) = workplace.evaluate(HONEST, unsandboxed, **change).findings
+    assert (told.code, "row 2 is 'one and a half'" in told.message) == ("split_unusable", True)
+    (kept,) = workplace.evaluate(HONEST, unsandboxed, sealed=True, **change).findings
+    assert kept.code == "split_unusable"
+    assert "row 2" not in kept.message
+    assert "half" not in repr(kept)
+    assert "harness plan check" in kept.hint
+    # The training rows are no secret.
+    train = workplace.table(workplace.project / "data" / "no_label.csv", x=np.arange(3.0))
+    (of_train,) = workplace.evaluate(
+        HONEST, unsandboxed, sealed=True, **(change | {"table": numbers, "train": train})
+    ).findings
+    assert "have no column 'y'" in of_train.message
+
+
 def test_a_lost_code_object_is_a_finding(workplace, unsandboxed):
     request = workplace.request()
     (workplace.objects / request.snapshot.files["predict.py"]).unlink()

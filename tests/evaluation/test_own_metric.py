@@ -15,7 +15,7 @@ from harness.evaluation.evaluate_run import EvaluationOutcome
 from harness.evaluation.paired import metric_interval
 from harness.evaluation.scoring import FrozenScorer
 
-from .workplace import N, PREDICT, Workplace
+from .workplace import PREDICT, N, Workplace
 
 FILE = """\
 def score(labels, predictions):

@@ -38,6 +38,19 @@ def test_a_small_class_leaves_a_row_for_training() -> None:
     assert all(Y[few[0]] in label[rows] for rows in parts.values())
 
 
+def test_a_class_whose_copies_leave_it_no_row_in_a_part_is_refused() -> None:
+    """Three rows, two of them copies: no part of three can be without one of them."""
+    label = np.concatenate([np.array(["a"] * 397), ["c"] * 3])
+    copies = np.concatenate([np.arange(398), [397, 398]])
+    with pytest.raises(UsageError, match="The class c came into . of the 3 parts") as refused:
+        drawn(label=label, alike=copies)
+    assert "--seed" in refused.value.hint
+    apart = drawn(label=label, alike=np.arange(400))
+    assert all("c" in label[rows] for rows in apart.values())
+    whole = drawn(label=label, alike=copies, stratify=False)
+    assert all_of(whole) == list(range(400))
+
+
 def test_the_seed_alone_decides() -> None:
     first, second, other = drawn(), drawn(), drawn(seed=4)
     assert all((first[name] == second[name]).all() for name in first)

@@ -90,6 +90,30 @@ def test_all_problems_come_in_one_answer_and_approval_says_the_same(
     assert (root / "data/held_out.npz").exists()
 
 
+@pytest.mark.parametrize("name", ["train", "validation", "held_out"])
+def test_a_label_that_the_metric_cannot_read_is_named_before_it_is_secret(
+    root: Path, check: Check, environment: dict[str, str], name: str
+) -> None:
+    numbers = PLAN.replace("accuracy", "mae").replace("maximize", "minimize")
+    (root / "plan.md").write_text(numbers.replace("must: 0.90, should: 0.92", "must: 0.9"))
+    assert check().problems == ()
+    columns = read_table(root / f"data/{name}.npz").columns
+    write_table(root / f"data/{name}.npz", {**columns, "y": _worded(columns["y"])})
+    (problem,) = check().problems
+    assert problem.code == "label_unreadable"
+    assert f"The {name} rows in data/{name}.npz, column 'y': the label of row 3 is" in str(problem)
+    assert "expected a finite number" in str(problem)
+    assert refused(root, environment).code == "label_unreadable"
+    assert (root / "data/held_out.npz").exists()
+    write_table(root / f"data/{name}.npz", {**columns, "y": columns["y"].astype(str)})
+    assert check().problems == (), "texts that spell numbers are read as them"
+
+
+def _worded(labels: np.ndarray) -> np.ndarray:
+    words = labels.astype(str).tolist()
+    return np.array([*words[:3], "high", *words[4:]])
+
+
 def test_a_plan_whose_lines_are_wrong_is_a_problem(root: Path, check: Check) -> None:
     (root / "plan.md").write_text(
         PLAN.replace("seeds: 3", "seeds: none").replace("python predict.py", '"python \'x"')

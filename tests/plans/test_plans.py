@@ -367,3 +367,22 @@ def test_a_read_only_project_can_be_looked_at_but_not_changed(
         approve_plan(project, root / "plan.md", by="ada")
     assert error.value.code == "ledger_read_only"
     assert (root / "data/held_out.npz").exists()
+
+
+@pytest.mark.parametrize("name", ["held_out", "validation", "train"])
+def test_a_table_that_is_exchanged_while_it_is_looked_at_is_not_taken(
+    project: Project, root: Path, name: str
+) -> None:
+    """What was reviewed is what is approved: the first approval, too, compares with it."""
+    path = root / f"data/{name}.npz"
+
+    def exchange(_: object) -> None:
+        write_table(path, table(60, seed=77))
+
+    with pytest.raises(RefusedError, match=f"data/{name}.npz is not what it was") as refused:
+        approve_plan(project, root / "plan.md", by="ada", on_findings=exchange)
+    assert refused.value.code == "data_changed"
+    assert project.ledger.plans() == []
+    assert path.is_file()
+    approved = approve_plan(project, root / "plan.md", by="ada")
+    assert approved.splits[name]["rows"] == 60
