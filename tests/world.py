@@ -128,7 +128,7 @@ class World:
         self.path(opened.id, "config").write_text("cut: 0.0\n")
         return opened
 
-    def open_another(self, before: str) -> str:
+    def open_another(self, before: str, parent: str | None = None) -> str:
         """Cancel `before` and open the next experiment."""
         words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
         decide(
@@ -139,7 +139,7 @@ class World:
             confidence="high",
             **words,
         )
-        return self.open("Another cut").id
+        return self.open("Another cut", parent).id
 
     def seed(self, number: int) -> int:
         """The plan's seed of a number, from 1."""

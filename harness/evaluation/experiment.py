@@ -28,7 +28,7 @@ from harness.evaluation.failed_repeats import not_failed
 from harness.evaluation.libraries import OwnLibraries, modules_of
 from harness.evaluation.predict import PredictLimits
 from harness.evaluation.release import release, require_room, to_release
-from harness.evaluation.released import released_score
+from harness.evaluation.released import released_score, told_now
 from harness.evaluation.scores import counted_runs, recorded_evaluations
 from harness.evaluation.scoring import scorer_of
 from harness.evaluation.sealed import seal
@@ -99,7 +99,10 @@ def evaluate_experiment(
     plan = plan_from(approved.content)
     due = not_failed(project, approved, split, _due(project, experiment, approved, split))
     sealed = secret(approved, split.value)
-    if sealed and (due or to_release(project, experiment, approved, split)):
+    # A reference that changed costs less than a look, or is left as it was: `to_release` knows.
+    untold = to_release(project, experiment, approved, split)
+    untold = untold and not told_now(project, experiment, approved, split)
+    if sealed and (due or untold):
         require_room(project, experiment, approved, split)
     if due:
         # Whatever can be refused is refused before a look is counted.
@@ -135,7 +138,7 @@ def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
     approved = plan_of(project, project.ledger.experiment(experiment))
     made = recorded_evaluations(project, experiment, approved, split)
     known = {evaluation.run for evaluation in _standing(project, approved, made)}
-    waiting = [run.id for run, _ in _scorable(project, experiment) if run.id not in known]
+    waiting = _without(project, experiment, known)
     layout = project.layout
     unwritten = [
         run
@@ -147,6 +150,17 @@ def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
     if not unwritten and to_release(project, experiment, approved, split):
         unwritten = sorted(known)
     return waiting + unwritten
+
+
+def unlooked(project: Project, experiment: str, split: Split) -> list[str]:
+    """Runs without an evaluation: a look at the split is due."""
+    approved = plan_of(project, project.ledger.experiment(experiment))
+    made = recorded_evaluations(project, experiment, approved, split)
+    return _without(project, experiment, {one.run for one in _standing(project, approved, made)})
+
+
+def _without(project: Project, experiment: str, known: set[str]) -> list[str]:
+    return [run.id for run, _ in _scorable(project, experiment) if run.id not in known]
 
 
 def write_scores(project: Project, experiment: str) -> None:

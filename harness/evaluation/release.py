@@ -17,7 +17,13 @@ from harness.evaluation.carry_over import OVERFITTED, carried_over
 from harness.evaluation.comparison import compared
 from harness.evaluation.ladder import Answer, Bound, value_of
 from harness.evaluation.outcome import more_bits
-from harness.evaluation.released import bits_limit, bits_told, digest, latest_release
+from harness.evaluation.released import (
+    bits_limit,
+    bits_told,
+    digest,
+    latest_release,
+    told_now,
+)
 from harness.evaluation.scores import (
     Score,
     counted_evaluations,
@@ -32,13 +38,36 @@ from harness.plans.approved import objective_of, secret
 
 
 def to_release(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> bool:
-    """Whether there is a score that was not told as it is now."""
+    """Whether there is a score that was not told as it is now; of one that was told beside another
+    reference only where the bits reach for comparing again."""
+    last, changed = _last_and_changed(project, experiment, approved, split)
+    if last is None or not changed or not told_now(project, experiment, approved, split):
+        return changed
+    return bits_told(project, approved) + _dearest_again(last) <= bits_limit(approved)
+
+
+def beside_older(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> bool:
+    """Whether the score was told beside a reference that changed since, and the bits that are left
+    do not reach for comparing again: what was told stands."""
+    last, changed = _last_and_changed(project, experiment, approved, split)
+    return (
+        last is not None
+        and changed
+        and told_now(project, experiment, approved, split)
+        and not to_release(project, experiment, approved, split)
+    )
+
+
+def _last_and_changed(
+    project: Project, experiment: str, approved: ApprovedPlan, split: Split
+) -> tuple[Release | None, bool]:
+    """What was told last, and whether there is a score that is not that any more."""
     if not secret(approved, split.value):
-        return False
+        return None, False
     record = project.ledger.experiment(experiment)
     now = _inputs(project, record, approved, split)
     last = latest_release(project, experiment, approved, split)
-    return now is not None and (last is None or last.inputs != now)
+    return last, now is not None and (last is None or last.inputs != now)
 
 
 def require_room(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> None:
@@ -85,7 +114,7 @@ def release(project: Project, experiment: str, approved: ApprovedPlan, split: Sp
         frame = frame_of(project, record, approved, split)
         spent = bits_told(project, approved)
         last = latest_release(project, record.id, approved, split)
-        if last is not None and last.inputs.partition("/")[0] == exact.inputs.partition("/")[0]:
+        if last is not None and last.of_own == exact.inputs.partition("/")[0]:
             return _compared_again(exact, last, spent, bits_limit(approved))
         return _first_told(exact, frame, spent, bits_limit(approved))
 
@@ -180,14 +209,14 @@ def _compared_again(
     exact: _Exact, last: Release, spent: float, limit: float
 ) -> ScoreReleased | None:
     """The same evaluations beside a reference that changed."""
-    number_told = last.answer in (Answer.BETTER, Answer.SCORED)
+    if spent + _dearest_again(last) > limit:
+        return None
+    number_told = _number_told(last)
     verdict = None if exact.comparison is None else exact.comparison["better"]
     asked = last.split is Split.VALIDATION and number_told and verdict is not None
-    bits = dearest = 1.0 if asked else 0.0
+    bits = 1.0 if asked else 0.0
     if last.split is Split.HELD_OUT and last.answer != Answer.FAILED:
-        bits, dearest = code_bits(next(iter(exact.codes), None)), code_bits(OVERFITTED)
-    if spent + dearest > limit:
-        return None
+        bits = code_bits(next(iter(exact.codes), None))
     fields = {name: value for name, value in last.body().items() if name != "at"}
     return ScoreReleased(
         **{
@@ -202,6 +231,17 @@ def _compared_again(
             "spent": spent + bits,
         }
     )
+
+
+def _number_told(last: Release) -> bool:
+    return last.answer in (Answer.BETTER, Answer.SCORED)
+
+
+def _dearest_again(last: Release) -> float:
+    """The most bits that `_compared_again` costs."""
+    if last.split is Split.HELD_OUT:
+        return 0.0 if last.answer == Answer.FAILED else code_bits(OVERFITTED)
+    return 1.0 if _number_told(last) else 0.0
 
 
 def _fact(

@@ -93,7 +93,7 @@ def told_now(project: Project, experiment: str, approved: ApprovedPlan, split: S
     """Whether what was told last is about the evaluations that count now."""
     last = latest_release(project, experiment, approved, split)
     own = digest(identities(recorded_evaluations(project, experiment, approved, split)))
-    return last is not None and last.inputs.partition("/")[0] == own
+    return last is not None and last.of_own == own
 
 
 def digest(value: object) -> str:

@@ -16,7 +16,7 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, GateNa
 from harness.errors import RefusedError
 from harness.evaluation.comparison import released_comparison
 from harness.evaluation.outcome import more_bits
-from harness.evaluation.release import has_room, release
+from harness.evaluation.release import beside_older, has_room, release
 from harness.evaluation.released import bits_limit
 from harness.evaluation.scores import recorded_evaluations
 from harness.gates import alarms, artifacts, scores
@@ -69,7 +69,8 @@ def check_gate(
         evidence = collect(project, record.id, asked, transcripts)
         comparison = released_comparison(project, record, approved)
         spent = _bits_spent(project, record, approved, Split(asked.value))
-    evidence = replace(evidence, comparison=comparison, way_out=spent)
+        older = _beside_older(project, record, approved)
+    evidence = replace(evidence, comparison=comparison, way_out=spent, beside_older=older)
     outcome = judge(evidence)
     # A decided experiment's verdict is history, and a clone has neither checkpoints nor vault: what
     # it lacks must not be recorded.
@@ -91,6 +92,14 @@ def _bits_spent(
 ) -> str | None:
     """What leads on when the plan's bits do not reach for a look."""
     if not secret(approved, split.value) or has_room(project, record.id, approved, split):
+        return None
+    return more_bits(approved.path, bits_limit(approved), record.id)
+
+
+def _beside_older(project: Project, record: Experiment, approved: ApprovedPlan) -> str | None:
+    if record.status in CLOSED_EXPERIMENTS:
+        return None  # history: nothing is compared again
+    if not beside_older(project, record.id, approved, Split.VALIDATION):
         return None
     return more_bits(approved.path, bits_limit(approved), record.id)
 

@@ -87,6 +87,9 @@ class GateEvidence:
     plan_version: int
     way_out: str | None = None
     """How to get the bits for a look at secret labels; None where a look can be taken."""
+    beside_older: str | None = None
+    """How to get the bits for comparing with a reference that changed since the score was told;
+    None where it did not, or where they are there."""
     checkpoint_every: int | None = None
     """Epochs from one checkpoint to the next; None where epochs are no training (classical-ml)."""
     isolation_required: bool

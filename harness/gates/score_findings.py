@@ -255,6 +255,12 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Nothing to do: the comparison with the parent stands beside it.",
         PASS,
     ),
+    "reference_older": FindingKind(
+        "The reference changed since the comparison on hidden labels was told, and the plan's bits"
+        " do not reach for another.",
+        "A person sets oracle.bits higher and approves the plan again; or the comparison stays.",
+        PASS,
+    ),
     "approved_anew": FindingKind(
         "A person approved another scorer, other thresholds or other data since the experiment was"
         " opened.",

@@ -372,6 +372,14 @@ def reference(evidence: GateEvidence) -> Iterator[Finding]:
             parent=parent["against"],
             against=against,
         )
+    if evidence.beside_older is not None and against is not None:
+        yield finding(
+            "reference_older",
+            f"{own} was compared with {against} before the reference changed, and the bits that"
+            " are left do not reach for comparing again: what was told stands.",
+            evidence.beside_older,
+            against=against,
+        )
     for name in comparison.get("kept_not_scored", ()):
         yield finding(
             "kept_not_scored",

@@ -18,10 +18,11 @@ from harness.domain.statuses import (
     Verdict,
 )
 from harness.evaluation.comparison import is_better
-from harness.evaluation.experiment import awaiting
+from harness.evaluation.experiment import awaiting, unlooked
 from harness.evaluation.noise_floor import compare, compare_to_baseline
 from harness.evaluation.outcome import TRIVIAL, explain
 from harness.evaluation.release import has_room
+from harness.evaluation.released import told_now
 from harness.evaluation.scores import counted_runs, started
 from harness.gates.alarms import open_by_run, undiagnosed_runs
 from harness.gates.collect import changed
@@ -146,13 +147,19 @@ def _spent(
 def _untellable(
     project: Project, approved: ApprovedPlan, newest: Experiment | None
 ) -> frozenset[Split]:
-    """The splits that the newest experiment cannot be looked at any more, for the plan's bits."""
+    """The splits that the newest experiment cannot be looked at any more, for the plan's bits. One
+    that it was looked at, and told, needs no look for a reference that changed since."""
     if newest is None or newest.status in CLOSED_EXPERIMENTS:
         return frozenset()
     return frozenset(
         split
         for split in Split
-        if secret(approved, split.value) and not has_room(project, newest.id, approved, split)
+        if secret(approved, split.value)
+        and (
+            unlooked(project, newest.id, split)
+            or not told_now(project, newest.id, approved, split)
+        )
+        and not has_room(project, newest.id, approved, split)
     )
 
 

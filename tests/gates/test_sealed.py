@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,16 @@ import pytest
 
 from harness.domain.statuses import GateName, Split, Tier, Verdict
 from harness.errors import RefusedError
+from harness.evaluation import problems
 from harness.evaluation.experiment import awaiting, evaluate_experiment
+from harness.evaluation.problems import Unscorable
 from harness.evaluation.release import release
 from harness.evaluation.released import bits_limit, bits_told, latest_release
 from harness.evaluation.split_rows import columns_hash
 from harness.files import sha256_bytes, sha256_file
 from harness.gates.check import check_gate, require_validation_passed
 from harness.gates.claim_facts import prose_findings
+from harness.ledger.facts import EvaluationRecorded
 from harness.loop.load_state import load_state
 from harness.plans.approval import approve_plan
 from harness.plans.tables import read_table
@@ -259,6 +263,78 @@ def test_a_killed_release_is_made_up_for(hidden: World, monkeypatch: pytest.Monk
     release(project, experiment, plan, VALIDATION)
     assert latest_release(project, experiment, plan, VALIDATION) is not None
     assert awaiting(project, experiment, VALIDATION) == []
+
+
+def child_of(world: World, parent: str, cuts: tuple[float, ...]) -> str:
+    """Told beside its parent, which changes afterwards: it is evaluated once more."""
+    ledger, child = world.project.ledger, world.open_another(parent, parent)
+    world.train(child, cuts)
+    evaluate(world, child)
+    world.result(child)
+    newest = ledger.evaluations(parent, VALIDATION)[-1]
+    same = {part.name: getattr(newest, part.name) for part in fields(EvaluationRecorded)}
+    ledger.append(EvaluationRecorded(**{**same, "predictions": "0" * 64}))
+    return child
+
+
+@pytest.mark.parametrize("left", [0.5, 2.0])
+def test_a_reference_that_changed_needs_no_look(
+    hidden: World, monkeypatch: pytest.MonkeyPatch, left: float
+) -> None:
+    """To compare again costs a bit at most, and where none is left the older comparison stands:
+    neither the command nor the loop stops for it."""
+    project, plan = hidden.project, hidden.project.plan()
+    child = child_of(hidden, scored(hidden, POOR), GOOD)
+    spent = bits_told(project, plan)
+    assert awaiting(project, child, VALIDATION) != []
+    monkeypatch.setattr("harness.evaluation.release.bits_limit", lambda _: spent + left)
+    assert VALIDATION not in load_state(project, supervised=lambda run: False).spent.untellable
+    evaluate(hidden, child)
+    assert bits_told(project, plan) - spent == (1.0 if left > 1 else 0.0)
+    assert awaiting(project, child, VALIDATION) == []
+    verdict = check_gate(project, child, GateName.VALIDATION)
+    assert verdict.verdict is Verdict.PASS
+    assert verdict.comparison is not None
+    assert verdict.comparison["better"] is True
+    notes = [found for found in verdict.findings if found.code == "reference_older"]
+    assert len(notes) == (0 if left > 1 else 1)
+    assert all("harness plan approve plan.md" in note.hint for note in notes)
+
+
+def test_a_look_that_was_not_told_before_the_bits_ran_out_has_a_way_out(
+    hidden: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = hidden.open("A cut").id
+    hidden.train(experiment, GOOD)
+    hidden.result(experiment)
+    with monkeypatch.context() as patch:
+        patch.setattr("harness.evaluation.experiment.release", lambda *_: None)
+        evaluate(hidden, experiment)
+    monkeypatch.setattr("harness.evaluation.release.bits_limit", lambda _: 1.0)
+    (found,) = check_gate(hidden.project, experiment, GateName.VALIDATION).findings
+    assert found.code == "evaluation_missing"
+    assert found.hint.startswith("A person sets oracle.bits")
+    state = load_state(hidden.project, supervised=lambda run: False)
+    assert VALIDATION in state.spent.untellable
+
+
+def test_of_a_look_without_a_score_nothing_is_compared(
+    hidden: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def infinite(*_: object, **__: object) -> None:
+        raise Unscorable(problems.score_not_finite(float("inf")))
+
+    project, parent = hidden.project, scored(hidden, POOR)
+    monkeypatch.setattr("harness.evaluation.evaluate_run.score", infinite)
+    child = child_of(hidden, parent, GOOD)
+    for _ in range(2):
+        told = latest_release(project, child, project.plan(), VALIDATION)
+        assert told is not None
+        assert (told.answer, told.better, told.comparison) == ("no score", None, None)
+        verdict = check_gate(project, child, GateName.VALIDATION)
+        assert verdict.comparison is None
+        assert "score_not_finite" in [found.code for found in verdict.findings]
+        assert "not better" not in texts(hidden)[".harness/experiments/CHECKLIST.md"].lower()
 
 
 def test_a_damaged_record_is_an_error(hidden: World) -> None:

@@ -42,7 +42,7 @@ def test_a_class_whose_copies_leave_it_no_row_in_a_part_is_refused() -> None:
     """Three rows, two of them copies: no part of three can be without one of them."""
     label = np.concatenate([np.array(["a"] * 397), ["c"] * 3])
     copies = np.concatenate([np.arange(398), [397, 398]])
-    with pytest.raises(UsageError, match="The class c came into . of the 3 parts") as refused:
+    with pytest.raises(UsageError, match=r"The class c came into . of the 3 parts") as refused:
         drawn(label=label, alike=copies)
     assert "--seed" in refused.value.hint
     apart = drawn(label=label, alike=np.arange(400))

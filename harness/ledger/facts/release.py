@@ -93,6 +93,11 @@ class Release(ScoreReleased):
     at: str
 
     @property
+    def of_own(self) -> str:
+        """The part of `inputs` that is about the experiment itself, without its reference."""
+        return self.inputs.partition("/")[0]
+
+    @property
     def grade(self) -> Grade:
         return Grade.read(self.not_isolated)
 
