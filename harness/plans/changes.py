@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.artifacts.content import hash_file
 from harness.artifacts.objects import ObjectDamagedError, load_object
-from harness.domain.plain_text import one_line
+from harness.domain.plain_text import one_line, plain_json
 from harness.domain.statuses import Split
 from harness.errors import RefusedError, UsageError
 from harness.files import canonical_json, sha256_bytes
@@ -23,10 +23,11 @@ from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import secret
 
-MOST_LINES = 40
-"""Of a difference; the rest is counted."""
 _MOST_NAMED = 8
 _WIDEST = 160
+_WRAPPED = 92
+"""Columns of a shown line; what is longer goes on in the next one, behind a mark."""
+_GOES_ON = "    ~ "
 _SHOWN = 12
 """Digits of a hash."""
 
@@ -66,12 +67,9 @@ class Changes:
 
     @property
     def text(self) -> str:
-        files = [one.words for one in self.files]
-        lines = [
-            *bounded([*self.fields, *files], MOST_LINES, "changes"),
-            *bounded(self.diff, MOST_LINES, "lines of the difference"),
-        ]
-        return "\n".join([*(f"  {line}" for line in lines), *self.follows])
+        """All of it, invisible characters too: a person confirms what they saw."""
+        lines = [*self.fields, *(one.words for one in self.files), *self.diff]
+        return "\n".join([*(part for line in lines for part in _wrapped(line)), *self.follows])
 
     def plain(self) -> dict[str, Any]:
         return {
@@ -95,6 +93,13 @@ def require_seen(changes: Changes, seen: str | None, line: str) -> None:
         hint=f"Read it; if all of it is yours: `{line} --changes {changes.digest}`.",
         code="changes_not_confirmed",
     )
+
+
+def _wrapped(line: str) -> Iterator[str]:
+    shown = plain_json(line)
+    yield f"  {shown[:_WRAPPED]}"
+    for start in range(_WRAPPED, len(shown), _WRAPPED):
+        yield f"{_GOES_ON}{shown[start : start + _WRAPPED]}"
 
 
 def bounded(lines: Sequence[str], most: int, what: str) -> list[str]:
@@ -201,7 +206,7 @@ def field_changes(before: Any, after: Any, name: str = "") -> Iterator[str]:
             where = f"{name}.{key}" if name else str(key)
             yield from field_changes(before.get(key), after.get(key), where)
         return
-    old, new = (one_line("none" if one is None else str(one), _WIDEST) for one in (before, after))
+    old, new = (one_line("none" if one is None else str(one)) for one in (before, after))
     yield f"{name}: {old} -> {new}"
 
 

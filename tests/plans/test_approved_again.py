@@ -8,7 +8,7 @@ import pytest
 from harness.errors import RefusedError
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
-from harness.plans.changes import MOST_LINES, Changes, bounded, changed_since, require_seen
+from harness.plans.changes import Changes, bounded, changed_since, require_seen
 
 SCORER = """\
 def score(labels, predictions):
@@ -110,9 +110,35 @@ def test_honest_the_same_again_asks_nothing(project: Project, root: Path) -> Non
     assert changed_since(project, project.plan().name, 1) == []
 
 
-def test_a_long_difference_is_cut_and_counted() -> None:
-    lines = bounded([str(number) for number in range(100)], MOST_LINES, "lines")
-    assert (len(lines), lines[-1]) == (MOST_LINES + 1, "... and 60 more lines")
+def test_all_of_a_long_difference_is_shown(project: Project, root: Path) -> None:
+    """The change that matters stands behind a hundred lines, at the end of a long one, and in a
+    character that no terminal shows."""
+    scripted(project, root)
+    harmless = "".join(f"# line {number}\n" for number in range(200))
+    long = f"NAMES = {[f'name-{number}' for number in range(60)]!r}  # the long line ends here\n"
+    (root / "scorer.py").write_text(
+        harmless + long + "CITY = 'Lju\u200bbljana'\n" + SCORER.replace("== label", "!= 7")
+    )
+    text = (root / "plan.md").read_text()
+    (root / "plan.md").write_text(text.replace("python predict.py", f"python {'p' * 300}.py"))
+    with pytest.raises(RefusedError) as refused:
+        approve(project, root)
+    words = str(refused.value)
+    assert [number for number in range(200) if f"+# line {number}\n" not in words] == []
+    assert 'right += row["prediction"] != 7' in words
+    assert "'Lju\\u200bbljana'" in words
+    joined = re.sub(r"\n    ~ ", "", words)
+    assert f"+{long}" in joined
+    assert f"oracle.predict: python predict.py -> python {'p' * 300}.py" in joined
+    indented = [line for line in words.splitlines() if line.startswith("  ")]
+    assert len(indented) > 200
+    assert max(map(len, indented)) <= 99
+    assert "more lines" not in words
+
+
+def test_in_a_finding_changes_are_cut_and_counted() -> None:
+    lines = bounded(["x" * 500, *map(str, range(99))], 8, "changes")
+    assert (len(lines), len(lines[0]), lines[-1]) == (9, 160, "... and 92 more changes")
 
 
 def test_a_table_that_was_exchanged_is_named_by_the_new_plans_path(
