@@ -8,7 +8,7 @@ from harness.claims import vocabulary as words
 from harness.claims.checks import CHECKS, Answer, check_value, missing, of_plan
 from harness.claims.comparison_words import compared_claims
 from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts, named_keys
-from harness.claims.number_roles import Reference
+from harness.claims.number_roles import ASSERTS, Reference
 from harness.claims.row_words import row_claims
 from harness.claims.run_counts import CountedClaim, count_claims, read_here
 from harness.claims.sentences import Sentence
@@ -35,6 +35,11 @@ class JudgedClaim:
 
 def judge_statement(statement: Statement, known: KnownFacts, *, file: str) -> JudgedClaim:
     kind, evidence = _answer(statement, known)
+    decides = _decides(statement, known)
+    if decides and kind not in HOLDS and words.CITED.search(statement.sentence.text):
+        evidence += (
+            "; a number of others stands with whose it is, e.g. `published` or `reported by`"
+        )
     name = statement.metric or (
         statement.quantity.value if statement.quantity is not Quantity.VALUE else "score"
     )
@@ -52,7 +57,7 @@ def judge_statement(statement: Statement, known: KnownFacts, *, file: str) -> Ju
         evidence=evidence,
         experiment=statement.experiment,
         split=statement.split,
-        decides=_decides(statement, known),
+        decides=decides,
     )
 
 
@@ -60,9 +65,7 @@ def _decides(statement: Statement, known: KnownFacts) -> bool:
     # Other numbers in a report are notes: a gate must not fail for the loss of one epoch.
     if statement.quantity in (Quantity.SAVING, Quantity.MEASUREMENT) or statement.split == "train":
         return False
-    # Somebody else's number, with its source, is not a score of this project.
-    text = statement.sentence.text
-    if words.CITED.search(text) and not words.OWN.search(words.CITED.sub("", text)):
+    if _of_others(statement):
         return False
     own = known.experiments.get(statement.sentence.experiment or "")
     another = (
@@ -73,6 +76,30 @@ def _decides(statement: Statement, known: KnownFacts) -> bool:
         or statement.metric is None
         or (own is not None and of_plan(statement.metric, own) is not None)
     )
+
+
+def _of_others(statement: Statement) -> bool:
+    """Whether it is somebody else's number, with its source: no score of this project. The
+    sentence says whose it is, for a source alone says only where it stands."""
+    sentence, figure = statement.sentence, statement.figure
+    text = sentence.text
+    if not words.CITED.search(text) or words.OWN.search(words.CITED.sub("", text)):
+        return False
+    if words.PUBLISHED.search(text[: sentence.first]):
+        return True  # of a table: its row or column is that source's
+    return bool(
+        words.CITED_BEHIND.match(text, figure.end)
+        or words.ATTRIBUTES.search(_clause(text, figure.start))
+    )
+
+
+def _clause(text: str, at: int) -> str:
+    """The part of a sentence around `at`; all of it where the part only goes on with a list."""
+    borders = [match.span() for match in words.CONTRASTS.finditer(text)]
+    begin = max((end for _, end in borders if end <= at), default=0)
+    if not ASSERTS.search(text[begin:at]):
+        return text
+    return text[begin : min((start for start, _ in borders if start >= at), default=len(text))]
 
 
 def _answer(statement: Statement, known: KnownFacts) -> Answer:

@@ -12,7 +12,7 @@ from harness.claims.parsed_sentence import ParsedSentence, adjacent_metric
 _NEAR = 160
 # A clause border: punctuation before a space, so that the point in 0.93 is none.
 _CUT = re.compile(r"[;:,.]\s+|\s(?:and|but|so|because|since|while|yet|though|then)\s", re.I)
-_ASSERTS = re.compile(
+ASSERTS = re.compile(
     r"\b(?:is|was|are|were|has|had|came|ends?|ended|gave|gives|got|gets|stands|hits?|reach\w*"
     r"|achiev\w*|scor\w+)\b",
     re.I,
@@ -50,7 +50,7 @@ def is_forecast(parsed: ParsedSentence, figure: Figure) -> bool:
 
 def _clause(before: str, metrics: set[str]) -> str:
     """The text before the number, from the last clause border that precedes a statement."""
-    stated = [match.start() for match in _ASSERTS.finditer(before)]
+    stated = [match.start() for match in ASSERTS.finditer(before)]
     last = max([*stated, *(before.lower().rfind(name) for name in metrics)], default=-1)
     ends = [match.end() for match in _CUT.finditer(before) if match.end() <= last]
     return before[ends[-1] :] if ends else before

@@ -68,12 +68,42 @@ SPLITS = re.compile(
     re.I,
 )
 EXPERIMENT = re.compile(r"\bexp-\d{4,}\b")
-CITED = re.compile(
-    r"https?://|\bdoi[:.]|\barXiv[: ]\s?\d{4}\.\d{4,5}"
-    r"|\bet al\.?,?\s\(?(?:19|20)\d\d\b"
-    r"|\b[A-Z][\w-]+(?: and [A-Z][\w-]+)? \((?:19|20)\d\d\)"
+_NO_AUTHOR = (
+    r"(?!(?:Accurac|Validation|Model|Run|Test|Train|Network|Experiment|Result|Score|Table|Figure"
+    r"|Section|Version|Seed|Loss|Error|Held)\w*)"
 )
+_AUTHOR = (
+    r"(?:\bet al\.?,?\s\(?(?:19|20)\d\d\b\)?"
+    rf"|\b{_NO_AUTHOR}[A-Z][\w-]+(?: and [A-Z][\w-]+)? \((?:19|20)\d\d\)"
+    rf"|\b{_NO_AUTHOR}[A-Z][\w-]+(?: and [A-Z][\w-]+)?, (?:19|20)\d\d\b)"
+)
+_PUBLISHED = (
+    rf"(?:{_AUTHOR}|\bdoi[:.]|\barXiv[: ]\s?\d{{4}}\.\d{{4,5}}"
+    r"|https?://(?:www\.|dx\.)?(?:arxiv|doi|openreview|aclanthology)\.(?:org|net)/)"
+)
+PUBLISHED = re.compile(_PUBLISHED)
+CITED = re.compile(rf"https?://|{_PUBLISHED}")
 """A source: where else a number stands."""
+CITED_BEHIND = re.compile(
+    rf"\s*%?\s*(?:on [\w -]{{1,40}})?[(\[,]\s*(?:\w+ )?(?:[A-Z][\w-]+ )?{_PUBLISHED}"
+)
+"""After a number: `0.41 (Smith et al., 2021)`."""
+ATTRIBUTES = re.compile(
+    r"\b(?:publish\w*|publications?|papers?|articles?|literature|(?:prior|related|earlier) work"
+    r"|state[- ]of[- ]the[- ]art|sota|leaderboards?|according to|model card"
+    r"|(?:reported|stated|claimed|given) (?:by|in)|authors?|theirs?|others)\b"
+    rf"|(?-i:{_AUTHOR})[^.;,]{{0,30}}?\b(?:reports?|reported|have|has|had|gets?|got|reach\w*"
+    r"|achiev\w*|obtain\w*|find|found|shows?|showed|claims?|claimed|gives?|gave|states?|stated"
+    r"|measured?|scores?|scored)\b",
+    re.I,
+)
+"""Says that a number is somebody else's; a link beside it says where it stands, not whose it is."""
+CONTRASTS = re.compile(
+    r"\A\s*(?:while|whereas|although|though|unlike)\b[^,]*,"
+    r"|;\s|,\s+(?:and|but|while|whereas|yet)\s|\s(?:while|whereas)\s",
+    re.I,
+)
+"""Where a sentence that speaks of others may go on with something else."""
 OWN = re.compile(r"\bexp-\d|\b(?:we|our|ours|us|ourselves|this|it|here|mine|my)\b", re.I)
 """Speaks of one's own work."""
 SCORE = re.compile(r"\b(?:scores?|(?<!as a )result)\b[^,;\d]{0,40}$", re.I)

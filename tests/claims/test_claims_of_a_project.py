@@ -128,12 +128,29 @@ QUOTED = (
     "Smith and Jones (2019) have an accuracy of 0.41 on their rows.",
     "The best published accuracy is 0.41 (https://example.org/table-3).",
     "Published: accuracy 0.41, arXiv:2101.01234.",
+    "The best known accuracy is 0.41 (Smith et al., 2021).",
+    "An accuracy of 0.41 on CIFAR-10 [see Smith and Jones (2019)] is known.",
+    "Smith et al. (2021) report an accuracy of 0.39, and 0.41 with augmentation.",
+    "While Smith et al. (2021) report an accuracy of 0.41, more rows are used there.",
+    "According to https://example.org/table-3, accuracy is 0.41.",
+    "| model | accuracy |\n|---|---|\n| Smith et al. (2021) | 0.41 |",
+    "| model | accuracy |\n|---|---|\n| [ResNet](https://arxiv.org/abs/1512.03385) | 0.41 |",
+    "Their accuracy is [0.41](https://example.org/table-3).",
 )
 OWN_WITH_A_SOURCE = (
     "Our accuracy is 0.41, and Smith et al. (2021) report less.",
     "exp-0001 has an accuracy of 0.41, like https://example.org/table-3.",
     "Our accuracy is 0.41 (https://example.org/table-3).",
     "The accuracy is 0.41.",
+    "[accuracy 0.41](https://example.org/log)",
+    "Accuracy on validation is 0.41 (https://example.org/log).",
+    "Accuracy is 0.41, see doi:10.1000/182.",
+    "Accuracy is 0.41.[^1]\n\n[^1]: https://example.org/log",
+    "Accuracy is 0.41 with the optimiser of Smith et al. (2021).",
+    "Run (2026) reaches an accuracy of 0.41.",
+    "Smith et al. (2021) report less, and the accuracy on validation is 0.41.",
+    "While Smith et al. (2021) report less, the model has an accuracy of 0.41.",
+    "| model | accuracy |\n|---|---|\n| [model](https://example.org/log) | 0.41 |",
 )
 
 
