@@ -37,9 +37,7 @@ def judge_statement(statement: Statement, known: KnownFacts, *, file: str) -> Ju
     kind, evidence = _answer(statement, known)
     decides = _decides(statement, known)
     if decides and kind not in HOLDS and words.CITED.search(statement.sentence.text):
-        evidence += (
-            "; a number of others stands with whose it is, e.g. `published` or `reported by`"
-        )
+        evidence += "; if it is of others, the sentence must say whose it is (`reported by ...`)"
     name = statement.metric or (
         statement.quantity.value if statement.quantity is not Quantity.VALUE else "score"
     )

@@ -144,7 +144,7 @@ OWN_WITH_A_SOURCE = (
     "The accuracy is 0.41.",
     "[accuracy 0.41](https://example.org/log)",
     "Accuracy on validation is 0.41 (https://example.org/log).",
-    "Accuracy is 0.41, see doi:10.1000/182.",
+    "Accuracy is 0.41; the rows are those of doi:10.1000/182.",
     "Accuracy is 0.41.[^1]\n\n[^1]: https://example.org/log",
     "Accuracy is 0.41 with the optimiser of Smith et al. (2021).",
     "Run (2026) reaches an accuracy of 0.41.",
