@@ -99,15 +99,41 @@ def seed_findings(
     evaluations: Sequence[Evaluation], *, deterministic: bool = False
 ) -> list[Finding]:
     """For each checkpoint that two different seeds share `seed_ignored`, or the note
-    `seeds_are_one` where the plan says that training draws nothing at random."""
+    `seeds_are_one` where the plan says that training draws nothing at random. For seeds with other
+    weights that answer all rows alike the note `seeds_answer_alike`, unless the plan says so."""
     seeds: defaultdict[str, set[int]] = defaultdict(set)
+    answers: defaultdict[str, dict[str, Evaluation]] = defaultdict(dict)
     for evaluation in evaluations:
         seeds[evaluation.checkpoint].add(evaluation.seed)
-    return [
-        _alike(checkpoint, sorted(shared), deterministic)
-        for checkpoint, shared in sorted(seeds.items())
-        if len(shared) > 1
+        if evaluation.scored and evaluation.predictions is not None and not deterministic:
+            answers[evaluation.predictions].setdefault(evaluation.checkpoint, evaluation)
+    shared = [
+        _alike(checkpoint, sorted(several), deterministic)
+        for checkpoint, several in sorted(seeds.items())
+        if len(several) > 1
     ]
+    found = [_answered(list(same.values())) for same in answers.values() if len(same) > 1]
+    return shared + [note for note in found if note is not None]
+
+
+def _answered(same: Sequence[Evaluation]) -> Finding | None:
+    """Of evaluations with other weights and equal answers; None where the weights themselves, or
+    numbers that they answer with, were found alike."""
+    named = {
+        seed for one in same for found in one.findings for seed in found.data.get("alike", ())
+    }
+    seeds = sorted({one.seed for one in same})
+    if named >= set(seeds) or len(seeds) < 2:
+        return None
+    return Finding(
+        "seeds_answer_alike",
+        f"Seeds {', '.join(map(str, seeds))} answer all {same[0].n} rows alike, with other weights:"
+        " one model in several files does that too, and their spread says nothing.",
+        "Look at what differs in their weights. On an easy task, or where training comes to the"
+        " same model from any seed, nothing is wrong: a person may set training.deterministic:"
+        " true in the plan.",
+        {"seeds": seeds},
+    )
 
 
 def _alike(checkpoint: str, seeds: list[int], deterministic: bool) -> Finding:

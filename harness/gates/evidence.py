@@ -120,7 +120,7 @@ class GateEvidence:
     libraries: tuple[Finding, ...] = ()
     """What changed of what predict imports, since these evaluations."""
     ignored_seeds: tuple[Finding, ...] = ()
-    """Seeds whose evaluations are of one checkpoint."""
+    """Seeds whose evaluations are of one checkpoint, or have the same answers."""
     frozen_changes: tuple[Finding, ...] = ()
     approved_since: tuple[Finding, ...] = ()
     """What judges and was changed by approvals since the experiment was opened."""

@@ -54,6 +54,11 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "Nothing to do.",
         PASS,
     ),
+    "seeds_answer_alike": FindingKind(
+        "Seeds with other weights answer all rows of the split alike.",
+        "Look at what differs in their weights; on an easy task good models agree.",
+        PASS,
+    ),
     # what a supervisor found
     "run_end_missing": FindingKind(
         "A run's rows have no end row.",

@@ -2,10 +2,12 @@ from dataclasses import replace
 
 import pytest
 
+from harness.domain.findings import Finding
 from harness.domain.grade import Grade, Link
-from harness.domain.statuses import Split
+from harness.domain.statuses import Split, Verdict
 from harness.evaluation.scores import seed_findings, summarise
 from harness.files import canonical_json
+from harness.gates.findings import outcome_of
 from harness.ledger.facts import Evaluation
 
 
@@ -24,7 +26,7 @@ def evaluation(seed, value, **changes):
         inputs="i",
         labels="l",
         scorer="s",
-        predictions="p",
+        predictions=f"p{seed}",
         query=1,
         sandbox="bwrap",
         plan_version=1,
@@ -100,3 +102,20 @@ def test_two_seeds_with_one_checkpoint_are_noticed_but_two_looks_at_one_seed_are
     )
     assert finding.code == "seed_ignored"
     assert "Seeds 1, 7" in finding.message
+
+
+def test_seeds_with_other_weights_that_answer_all_rows_alike_are_a_note():
+    """Weights that were padded, or pickled, are other bytes of one model."""
+    same = {"predictions": "a" * 64}
+    one, two = evaluation(1, 0.9, **same), evaluation(2, 0.9, **same)
+    other = evaluation(3, 0.9, predictions="b" * 64)
+    (note,) = seed_findings([one, two, other])
+    assert (note.code, note.data) == ("seeds_answer_alike", {"seeds": [1, 2]})
+    assert outcome_of(note) is Verdict.PASS
+    assert seed_findings([one, two, other], deterministic=True) == []
+    assert seed_findings([one, other]) == []
+    assert seed_findings([one, evaluation(2, None, **same), other]) == []
+    (ignored,) = seed_findings([one, evaluation(2, 0.9, checkpoint=one.checkpoint, **same)])
+    assert ignored.code == "seed_ignored"
+    told = (Finding("seed_ignored", "m", "h", {"alike": [1, 2]}),)
+    assert seed_findings([one, evaluation(2, 0.9, findings=told, **same)]) == []

@@ -255,6 +255,29 @@ def test_equal_weights_of_two_seeds_fail(world: World) -> None:
     assert codes(check_gate(world.project, experiment)) == {"seed_ignored"}
 
 
+@pytest.mark.parametrize("cuts", [(0.0, 1e-4, -1e-4), GOOD])
+def test_seeds_that_answer_all_rows_alike_are_noted(
+    world: World, cuts: tuple[float, float, float]
+) -> None:
+    """Other bytes, one model: a pickle, or padding, that no reader of weights sees through."""
+
+    def padded(log: Any, folder: Path, cut: float) -> None:
+        with log:
+            log.start()
+            log.epoch(0, {"loss": 1.0})
+            path = log.checkpoint_dir / "last.json"
+            path.write_text(json.dumps({"cut": cut, "pad": str(log.seed)}))
+            log.checkpoint_saved(path, final=True)
+
+    experiment = world.open().id
+    world.train(experiment, cuts, log=padded)
+    evaluate(world, experiment)
+    world.result(experiment)
+    verdict = check_gate(world.project, experiment)
+    assert verdict.verdict is Verdict.PASS
+    assert codes(verdict) == ({"seeds_answer_alike"} if cuts != GOOD else set())
+
+
 @pytest.mark.parametrize("name", ["metrics", "status"])
 def test_a_file_edited_after_the_run_is_named_and_noted_once(world: World, name: str) -> None:
     experiment = passed(world)
