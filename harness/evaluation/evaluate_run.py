@@ -44,8 +44,6 @@ _LEAST_PROBE_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationRequest:
-    experiment: str
-    run: str
     split: Split
     sealed: bool = False
     """Whether the labels are nobody's: then no finding says what predict or a label chose."""

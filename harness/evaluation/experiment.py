@@ -239,8 +239,6 @@ def _request(
     project, layout = job.project, job.project.layout
     columns = job.approved.splits[job.split.value]
     return EvaluationRequest(
-        experiment=run.experiment,
-        run=run.id,
         split=job.split,
         sealed=secret(job.approved, job.split.value),
         table=table_of(project, job.approved, job.split.value),

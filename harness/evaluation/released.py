@@ -15,12 +15,9 @@ from harness.ledger.facts import ApprovedPlan, Release
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of, secret
 
-BITS = 20
-"""The bound of a plan that names none."""
-
 
 def bits_limit(approved: ApprovedPlan) -> float:
-    return float(approved.content["oracle"].get("bits") or BITS)
+    return float(approved.content["oracle"]["bits"])
 
 
 def bits_told(project: Project, approved: ApprovedPlan) -> float:

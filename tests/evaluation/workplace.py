@@ -73,8 +73,6 @@ class Workplace:
     def request(self, program: str = HONEST, **changes: object) -> EvaluationRequest:
         (self.project / "predict.py").write_text(program)
         request = EvaluationRequest(
-            experiment="exp-0001",
-            run="run-01",
             split=Split.VALIDATION,
             table=self.held_out,
             train=self.train,

@@ -656,7 +656,7 @@ def test_an_evaluation_cut_between_seeds_goes_on_where_it_stopped(
     def second_is_cut(request: Any, *rest: Any) -> Any:
         if len(done) == 1:
             raise KeyboardInterrupt
-        done.append(request.run)
+        done.append(request.checkpoint)
         return real(request, *rest)
 
     with monkeypatch.context() as patched:
