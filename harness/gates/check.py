@@ -69,7 +69,7 @@ def check_gate(
         evidence = collect(project, record.id, asked, transcripts)
         comparison = released_comparison(project, record, approved)
         spent = _bits_spent(project, record, approved, Split(asked.value))
-        older = _beside_older(project, record, approved)
+        older = _beside_older(project, record, approved, Split(asked.value))
     evidence = replace(evidence, comparison=comparison, way_out=spent, beside_older=older)
     outcome = judge(evidence)
     # A decided experiment's verdict is history, and a clone has neither checkpoints nor vault: what
@@ -96,10 +96,13 @@ def _bits_spent(
     return more_bits(approved.path, bits_limit(approved), record.id)
 
 
-def _beside_older(project: Project, record: Experiment, approved: ApprovedPlan) -> str | None:
+def _beside_older(
+    project: Project, record: Experiment, approved: ApprovedPlan, split: Split
+) -> str | None:
+    """What leads on when the bits do not reach for a reference that changed."""
     if record.status in CLOSED_EXPERIMENTS:
         return None  # history: nothing is compared again
-    if not beside_older(project, record.id, approved, Split.VALIDATION):
+    if not beside_older(project, record.id, approved, split):
         return None
     return more_bits(approved.path, bits_limit(approved), record.id)
 
@@ -263,6 +266,7 @@ VALIDATION: tuple[Check, ...] = (
     scores.contamination,
     scores.reference_seeds,
     scores.reference,
+    scores.older_reference,
     scores.claims,
     scores.prose,
     scores.tier,
@@ -283,6 +287,7 @@ HELD_OUT: tuple[Check, ...] = (
     scores.generalisation,
     scores.plausible,
     scores.confirmed,
+    scores.older_reference,
     scores.tier,
 )
 

@@ -372,14 +372,6 @@ def reference(evidence: GateEvidence) -> Iterator[Finding]:
             parent=parent["against"],
             against=against,
         )
-    if evidence.beside_older is not None and against is not None:
-        yield finding(
-            "reference_older",
-            f"{own} was compared with {against} before the reference changed, and the bits that"
-            " are left do not reach for comparing again: what was told stands.",
-            evidence.beside_older,
-            against=against,
-        )
     for name in comparison.get("kept_not_scored", ()):
         yield finding(
             "kept_not_scored",
@@ -388,3 +380,18 @@ def reference(evidence: GateEvidence) -> Iterator[Finding]:
             f"Run `harness evaluate {name}`, then ask again.",
             experiment=name,
         )
+
+
+def older_reference(evidence: GateEvidence) -> Iterator[Finding]:
+    """What was told of a comparison on hidden labels is about the reference as it is now."""
+    against = (evidence.comparison or {}).get("against")
+    if evidence.beside_older is None or against is None:
+        return
+    yield finding(
+        "reference_older",
+        f"{evidence.experiment.id} was compared with {against} on {spoken(evidence.gate)} before"
+        f" {against} changed, and the bits that are left do not reach for comparing again: what"
+        " was told stands.",
+        evidence.beside_older,
+        against=against,
+    )

@@ -1,6 +1,7 @@
 """Everything that approval would refuse in a plan, found without changing anything: what `harness
 plan check` shows, `harness plan approve` refuses."""
 
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -325,7 +326,8 @@ def _script_notes(root: Path, commands: dict[str, str]) -> list[Finding]:
             {"field": where, "path": script},
         )
         for where, script in scripts.items()
-        if script is not None and not (root / script).is_file()
+        # Not by Path: a name that is too long for a file raises there.
+        if script is not None and not os.path.isfile(root / script)
     ]
 
 
@@ -338,7 +340,7 @@ def _reference_notes(root: Path, plan: Plan) -> list[Finding]:
             {"field": "references", "path": path},
         )
         for path in plan.references
-        if not (root / path).exists()
+        if not os.path.exists(root / path)
     ]
 
 

@@ -279,10 +279,11 @@ def child_of(world: World, parent: str, cuts: tuple[float, ...]) -> str:
 
 @pytest.mark.parametrize("left", [0.5, 2.0])
 def test_a_reference_that_changed_needs_no_look(
-    hidden: World, monkeypatch: pytest.MonkeyPatch, left: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: float
 ) -> None:
     """To compare again costs a bit at most, and where none is left the older comparison stands:
     neither the command nor the loop stops for it."""
+    hidden = hidden_world(tmp_path, HIDDEN.replace("queries: 3", "queries: 3\n  bits: 60"))
     project, plan = hidden.project, hidden.project.plan()
     child = child_of(hidden, scored(hidden, POOR), GOOD)
     spent = bits_told(project, plan)
@@ -299,6 +300,7 @@ def test_a_reference_that_changed_needs_no_look(
     notes = [found for found in verdict.findings if found.code == "reference_older"]
     assert len(notes) == (0 if left > 1 else 1)
     assert all("harness plan approve plan.md" in note.hint for note in notes)
+    project.close()
 
 
 def test_a_look_that_was_not_told_before_the_bits_ran_out_has_a_way_out(
