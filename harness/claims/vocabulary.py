@@ -69,8 +69,11 @@ SPLITS = re.compile(
 )
 EXPERIMENT = re.compile(r"\bexp-\d{4,}\b")
 _NO_AUTHOR = (
-    r"(?!(?:Accurac|Validation|Model|Run|Test|Train|Network|Experiment|Result|Score|Table|Figure"
-    r"|Section|Version|Seed|Loss|Error|Held)\w*)"
+    r"(?!(?:Accurac|Validation|Model"
+    r"|Run|Test|Train|Network"
+    r"|Experiment|Result|Score"
+    r"|Table|Figure|Section"
+    r"|Version|Seed|Loss|Error|Held)\w*)"
 )
 _AUTHOR = (
     r"(?:\bet al\.?,?\s\(?(?:19|20)\d\d\b\)?"
@@ -89,11 +92,20 @@ CITED_BEHIND = re.compile(
 )
 """After a number: `0.41 (Smith et al., 2021)`."""
 ATTRIBUTES = re.compile(
-    r"\b(?:publish\w*|publications?|papers?|articles?|literature|(?:prior|related|earlier) work"
-    r"|state[- ]of[- ]the[- ]art|sota|leaderboards?|according to|model card"
-    r"|(?:reported|stated|claimed|given) (?:by|in)|authors?|theirs?|others)\b"
-    rf"|(?-i:{_AUTHOR})[^.;,]{{0,30}}?\b(?:reports?|reported|have|has|had|gets?|got|reach\w*"
-    r"|achiev\w*|obtain\w*|find|found|shows?|showed|claims?|claimed|gives?|gave|states?|stated"
+    r"\b(?:publish\w*|publications?"
+    r"|papers?|articles?|literature"
+    r"|(?:prior|related|earlier) work"
+    r"|state[- ]of[- ]the[- ]art|sota"
+    r"|leaderboards?|according to"
+    r"|model card|(?:reported|stated"
+    r"|claimed|given) (?:by|in)"
+    r"|authors?|theirs?|others)\b"
+    rf"|(?-i:{_AUTHOR})[^.;,]{{0,30}}?"
+    r"\b(?:reports?|reported|have|has"
+    r"|had|gets?|got|reach\w*"
+    r"|achiev\w*|obtain\w*|find|found"
+    r"|shows?|showed|claims?|claimed"
+    r"|gives?|gave|states?|stated"
     r"|measured?|scores?|scored)\b",
     re.I,
 )

@@ -119,9 +119,10 @@ def seed_findings(
 def _answered(same: Sequence[Evaluation]) -> Finding | None:
     """Of evaluations with other weights and equal answers; None where the weights themselves, or
     numbers that they answer with, were found alike."""
-    named = {
-        seed for one in same for found in one.findings for seed in found.data.get("alike", ())
-    }
+    named: set[int] = set()
+    for one in same:
+        for found in one.findings:
+            named.update(found.data.get("alike", ()))
     seeds = sorted({one.seed for one in same})
     if named >= set(seeds) or len(seeds) < 2:
         return None

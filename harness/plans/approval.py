@@ -109,11 +109,11 @@ def approve_plan(
     to the vault.
 
     A draft (see plans.drafts) is put in its plan's place, and removed from its own. The same plan,
-    scorer and data again give the standing approval; anything else is the next
-    version. A call that was killed is finished by the next one. Raises the problem that
-    `check_plan` finds, or one PlanError for several; `on_findings` gets its findings. `on_changes`
-    gets what is not as the plan in force has it, and of a first plan that an agent may have written
-    all of it, before anything is moved or recorded, and may raise.
+    scorer and data again give the standing approval; anything else is the next version. A call that
+    was killed is finished by the next one. Raises the problem that `check_plan` finds, or one
+    PlanError for several; `on_findings` gets its findings. `on_changes` gets what is not as the
+    plan in force has it, and of a first plan that an agent may have written all of it, before
+    anything is moved or recorded, and may raise.
     """
     if not by.strip():
         raise RefusedError(
@@ -142,15 +142,11 @@ def approve_plan(
     _require_as_shown(splits, shown, review)
     key = vault_key(layout.vault)
     for name, relative in secret_paths(plan).items():
+        looked_at, vault = review.splits[name], secret_folder(layout, name)
         moved = review.in_vault.get(name) or move_to_vault(
-            root,
-            relative,
-            secret_folder(layout, name),
-            project.clock,
-            key=key,
-            reviewed=review.splits[name].sha256,
+            root, relative, vault, project.clock, key=key, reviewed=looked_at.sha256
         )
-        splits[name] |= described(review.splits[name], plan.data, moved.sha256)
+        splits[name] |= described(looked_at, plan.data, moved.sha256)
         splits[name]["vault"] = moved.path.relative_to(layout.state).as_posix()
     # Only now a fact: a killed call leaves no approval whose scorer or data is not frozen yet.
     take_over(draft, placed)
