@@ -4,7 +4,7 @@ An approval freezes them like a plan: the rows and the code that scores are kept
 what is judged reads them there. An evaluator of the package is part of the judge's own record.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,7 @@ def approve_benchmark(
             "An approval needs the name of the person who gives it.", hint="Pass it as `by`."
         )
     problems, layout = FieldProblems(), project.layout
-    evaluator = evaluator_of(problems, layout.root, bar.evaluator)
+    evaluator = evaluator_of(problems, project.settings, bar.evaluator)
     table = benchmark_of(problems, project, bar.benchmark, evaluator)
     seeds = [number_of(problems, "seeds", SEEDS, seed) for seed in bar.seeds]
     if len(set(seeds)) != len(seeds) or len(seeds) < LEAST_SEEDS:
@@ -133,8 +133,21 @@ def _changes(project: Project, frozen: Mapping[str, Any]) -> Changes | None:
         follows=(
             "A benchmark and an evaluator are judged by their newest approval: evaluations that"
             " were made by another stand, and promotions ask for new ones.",
+            *_others(project, frozen),
         ),
     )
+
+
+def _others(project: Project, frozen: Mapping[str, Any]) -> Iterator[str]:
+    """Which other evaluators still judge these rows."""
+    standing = {
+        str(one.evaluator if isinstance(one.evaluator, str) else one.evaluator["command"]): one
+        for one in _of_rows(project, frozen["benchmark"])
+        if not _same(one.evaluator, frozen["evaluator"])
+    }
+    if standing:
+        names = ", ".join(shown(one.evaluator) for one in standing.values())
+        yield f"Beside it these rows are still judged by {names}."
 
 
 def _code_changes(
@@ -149,19 +162,35 @@ def _code_changes(
     except ObjectDamagedError:
         return [FileChange(path="code", before=before.snapshot, after=frozen["snapshot"])]
     new = load_snapshot(layout.objects, frozen["snapshot"]).files
-    own = command_files(evaluator["command"], layout.root)
+    own = command_files(evaluator["command"], project.settings)
     return sorted(file_changes(old, new), key=lambda one: (one.path not in own, one.path))
 
 
 def approved_for(project: Project, benchmark: Mapping[str, Any]) -> BenchmarkApproved | None:
-    """The newest approval of a specification's benchmark, by its content, and of its evaluator."""
-    wanted = benchmark["sha256"], benchmark["evaluator"]
+    """The newest approval of a specification's benchmark, by its content, and of its evaluator. Of
+    a program the newest code holds, whichever that was ever approved the specification names: a
+    flawed one that was mended judges nothing any more."""
     found = [
+        one for one in _of_rows(project, benchmark) if _same(one.evaluator, benchmark["evaluator"])
+    ]
+    known = any(one.evaluator == benchmark["evaluator"] for one in found)
+    return found[-1] if known else None
+
+
+def _of_rows(project: Project, benchmark: Mapping[str, Any]) -> list[BenchmarkApproved]:
+    """All approvals of these rows, oldest first."""
+    return [
         one
         for one in project.ledger.approved_benchmarks()
-        if (one.benchmark["sha256"], one.evaluator) == wanted
+        if one.benchmark["sha256"] == benchmark["sha256"]
     ]
-    return found[-1] if found else None
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether they are one evaluator, whatever the code of a program was when it was hashed."""
+    if isinstance(one, str) or isinstance(other, str):
+        return bool(one == other)
+    return list(one["command"]) == list(other["command"])
 
 
 def require_approved(project: Project, spec: Specification) -> BenchmarkApproved:
@@ -171,11 +200,7 @@ def require_approved(project: Project, spec: Specification) -> BenchmarkApproved
     if approved is not None:
         return approved
     sha256, path = spec.benchmark["sha256"], spec.benchmark["path"]
-    evaluators = [
-        one.evaluator
-        for one in project.ledger.approved_benchmarks()
-        if one.benchmark["sha256"] == sha256
-    ]
+    evaluators = [one.evaluator for one in _of_rows(project, spec.benchmark)]
     what = f"The benchmark {path} ({sha256[:12]}) is approved by nobody."
     if evaluators:
         known = ", ".join(sorted({shown(one) for one in evaluators}))

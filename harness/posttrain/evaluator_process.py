@@ -6,7 +6,7 @@ What it does wrong is a problem, never a score.
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from harness.errors import RefusedError
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.facts import BenchmarkApproved
 from harness.ledger.project import Project
-from harness.posttrain.code_hashes import code_hash
+from harness.posttrain.code_hashes import code_hash, command_files
 from harness.posttrain.field_problems import FieldProblems
 from harness.posttrain.specification import Specification
 from harness.posttrain.training_judgement import known
@@ -39,7 +39,7 @@ from harness.runs.environment import (
     prepare_private,
 )
 from harness.runs.workspace import Workspace, make_workspace, remove_workspace
-from harness.settings import require_interpreter
+from harness.settings import Settings, require_interpreter
 
 _MINUTES = 60.0
 _LARGEST = 64 * 1024 * 1024  # bytes of an answer: one score a row
@@ -119,7 +119,7 @@ def _start(
     private.mkdir()
     told = request["base_model"]["path"], (request["adapter"] or {}).get("path")
     models = [Path(path) for path in told if path is not None]
-    state, named = project.layout.state, approved.evaluator
+    named = approved.evaluator
     reads, no_places = [own.parent, PACKAGE], tuple[Placed, ...]()
     with _workspace(project, approved, request, own, models, python, sandbox) as made:
         if isinstance(named, str) or made is None:
@@ -138,7 +138,7 @@ def _start(
                 placed=placed,
                 writable=(own,),
                 read_only=tuple(path for path in reads if path.exists()),
-                hidden=() if any(path.is_relative_to(state) for path in models) else (state,),
+                hidden=(project.layout.state,),
             ),
             cwd=stands,
             environment=child_environment(
@@ -164,7 +164,7 @@ def _workspace(
     if approved.snapshot is None or isinstance(approved.evaluator, str):
         yield None
         return
-    layout, token = project.layout, str(request["request"])
+    layout, settings, token = project.layout, project.settings, str(request["request"])
     try:
         made = make_workspace(
             layout,
@@ -172,23 +172,39 @@ def _workspace(
             load_snapshot(layout.objects, approved.snapshot),
             sandbox,
             data={},
-            readable=project.settings.readable,
+            readable=settings.readable,
             named=[*models, *python["prefixes"]],
             run_dir=own,
         )
         # Also for what lies outside of the project.
         command = made.words(approved.evaluator["command"])
-        now = known(lambda: code_hash(Backend.COMMAND, command, made.path))
+        now = known(lambda: code_hash(Backend.COMMAND, command, settings, made.path))
         if now != (frozen := approved.evaluator["code_hash"]):
-            raise RefusedError(
-                f"The code of the evaluator {' '.join(command)} is {now[:60]};"
-                f" {str(frozen)[:12]} was approved.",
-                hint="Restore it, or let a person approve the benchmark again.",
-                code="evaluator_changed",
-            )
+            raise _changed(command, f"{now[:60]}; {str(frozen)[:12]} was approved")
+        before = _outside(command, settings, made.path)
         yield made
+        # In its copy it writes as it likes; what lies outside is the same for the next one.
+        if _outside(command, settings, made.path) != before:
+            raise _changed(command, "another one now than when it was started")
     finally:
         remove_workspace(layout, token)
+
+
+def _outside(command: Sequence[str], settings: Settings, root: Path) -> dict[str, str]:
+    """Hashes of what the command runs that does not lie below `root`."""
+    return {
+        name: digest
+        for name, digest in command_files(command, settings, root).items()
+        if os.path.isabs(name) and not Path(name).is_relative_to(root)
+    }
+
+
+def _changed(command: Sequence[str], what: str) -> RefusedError:
+    return RefusedError(
+        f"The code of the evaluator {' '.join(command)} is {what}.",
+        hint="Restore it, or let a person approve the benchmark again.",
+        code="evaluator_changed",
+    )
 
 
 def _scores(

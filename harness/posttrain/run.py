@@ -192,7 +192,9 @@ class ProgramRun(SupervisedRun[ProgramReport]):
         )
         # Of what will run; the live files may be others by now.
         command = None if spec.command is None else made.words(spec.command)
-        self.hashes["code_hash"] = known(lambda: code_hash(spec.backend, command, made.path))
+        self.hashes["code_hash"] = known(
+            lambda: code_hash(spec.backend, command, settings, made.path)
+        )
         # Where nothing is moved, it reads the copy of the dataset at the copy's own path.
         self.spec_file, self.spec_sha256 = write_spec(self.project, run, spec, root=made.seen)
         return made
@@ -212,12 +214,10 @@ class ProgramRun(SupervisedRun[ProgramReport]):
     def confinement(self, workspace: Workspace) -> Confinement:
         """It reads its workspace, dataset, base model and packages; it writes in the run's folder
         and, like every training, in the workspace, which vanishes."""
-        state, model = self.project.layout.state, self.spec.model["path"]
-        in_state = model is not None and Path(model).is_relative_to(state)
         return Confinement(
             placed=workspace.placed,
             read_only=(*workspace.read_only, PACKAGE),
-            hidden=() if in_state else (state,),
+            hidden=(self.project.layout.state,),
         )
 
     def memory_bytes(self) -> int | None:

@@ -30,6 +30,7 @@ from harness.posttrain.vocabulary import (
     Mode,
     Profile,
 )
+from harness.settings import Settings
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -47,7 +48,7 @@ class CheckedRequest:
 
 def check_request(project: Project, request: Request) -> CheckedRequest:
     """Check everything and hash everything. Raises SpecificationError with all problems."""
-    problems, root = FieldProblems(), project.layout.root
+    problems, settings = FieldProblems(), project.settings
     backend = _word(problems, Backend, "backend", request.backend)
     mode = _word(problems, Mode, "mode", request.mode)
     profile = _word(problems, Profile, "profile", request.profile)
@@ -61,7 +62,7 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
     number_of(problems, "budget.tokens", TOKENS, request.tokens)
     hyperparameters = _hyperparameters(problems, request.hyperparameters)
     model = _model(problems, project, request.model, backend, profile, tier)
-    evaluator = evaluator_of(problems, root, request.evaluator)
+    evaluator = evaluator_of(problems, settings, request.evaluator)
     texts = mode.row_texts if mode else ()
     dataset = read_table(problems, project, "dataset", request.dataset, texts)
     benchmark = benchmark_of(problems, project, request.benchmark, evaluator)
@@ -71,7 +72,7 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
         reason = f"{len(shared)} are in both"
         problems.add("benchmark", "prompts that are not trained on", f"row {shared[0]}", reason)
     _consistent(problems, request, backend, mode, tier)
-    code = _code(problems, root, backend, request.command, "code_hash")
+    code = _code(problems, settings, backend, request.command, "code_hash")
     if problems or not (backend and mode and profile and tier):
         raise SpecificationError(problems)
     seed = int(request.seed)
@@ -196,10 +197,12 @@ def _hash(path: Path) -> str:
         return error.message
 
 
-def evaluator_of(problems: FieldProblems, root: Path, evaluator: str | Sequence[str]) -> Any:
+def evaluator_of(
+    problems: FieldProblems, settings: Settings, evaluator: str | Sequence[str]
+) -> Any:
     """A name, or {command, code_hash}: a program's scores count only while it is this code."""
     if not isinstance(evaluator, str):
-        code = _code(problems, root, Backend.COMMAND, evaluator, "benchmark.evaluator")
+        code = _code(problems, settings, Backend.COMMAND, evaluator, "benchmark.evaluator")
         return {"command": list(evaluator), "code_hash": code}
     word = _word(problems, Evaluator, "benchmark.evaluator", evaluator)
     return word.value if word else evaluator
@@ -207,7 +210,7 @@ def evaluator_of(problems: FieldProblems, root: Path, evaluator: str | Sequence[
 
 def _code(
     problems: FieldProblems,
-    root: Path,
+    settings: Settings,
     backend: Backend | None,
     command: Sequence[str] | None,
     name: str,
@@ -215,7 +218,7 @@ def _code(
     if backend is None:
         return ""
     try:
-        return code_hash(backend, command, root)
+        return code_hash(backend, command, settings)
     except HarnessError as error:
         problems.add(name, "a program that can be read", backend, error.message)
         return ""

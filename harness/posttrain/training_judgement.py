@@ -93,11 +93,11 @@ def known(compute: Callable[[], str]) -> str:
 def hashes_now(project: Project, spec: Specification) -> dict[str, str | None]:
     """Hashes of dataset, base model and trainer code now, or why one cannot be computed."""
 
-    root, path = project.layout.root, spec.model["path"]
+    root, path, settings = project.layout.root, spec.model["path"], project.settings
     return {
         "dataset_sha256": known(lambda: hash_file(root / spec.dataset["path"])),
         "base_model_sha256": None if path is None else known(lambda: hash_path(Path(path))),
-        "code_hash": known(lambda: code_hash(spec.backend, spec.command, root)),
+        "code_hash": known(lambda: code_hash(spec.backend, spec.command, settings)),
     }
 
 

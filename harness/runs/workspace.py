@@ -245,8 +245,11 @@ class _Filling:
             lay_out(source, target, sha256, mode=0o444)
         except ObjectDamagedError as error:
             raise RefusedError(
-                f"{source} changed while its run was prepared.",
-                hint="Leave the data alone, or let a person approve the plan again.",
+                f"{source} changed since it was approved, or specified.",
+                hint=(
+                    "Leave the data alone, then start again. Data that changed on purpose need a"
+                    " new approval of the plan; of a training program, a new specification."
+                ),
                 code="split_changed",
             ) from error
 

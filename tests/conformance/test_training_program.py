@@ -304,12 +304,12 @@ def test_fault_5_the_code_hash_covers_what_the_trainer_imports(own: Project) -> 
     (root / "losses.py").write_text("BETA = 1\n")
     programs.write_trainer(root, "import losses\n")
     words = ["python", "trainer.py"]
-    before = code_hash(Backend.COMMAND, words, root)
+    before = code_hash(Backend.COMMAND, words, own.settings)
     (root / "losses.py").write_text("BETA = 2\n")
-    assert code_hash(Backend.COMMAND, words, root) != before
+    assert code_hash(Backend.COMMAND, words, own.settings) != before
     (root / "unrelated.py").write_text("x = 1\n")
     (root / "losses.py").write_text("BETA = 1\n")
-    assert code_hash(Backend.COMMAND, words, root) == before
+    assert code_hash(Backend.COMMAND, words, own.settings) == before
 
 
 def test_fault_17_rows_that_are_trained_on_are_no_benchmark(project: Project) -> None:

@@ -8,6 +8,18 @@ import pytest
 
 from harness.errors import NotFoundError, RefusedError
 from harness.posttrain.code_hashes import command_files
+from harness.settings import Settings
+
+
+def project(root: Path, *readable: Path) -> Settings:
+    return Settings(
+        root=root,
+        state=root.parent / "state",
+        project_id="p-1",
+        interpreter=None,
+        memory_dir=".harness/memory",
+        readable=tuple(map(str, readable)),
+    )
 
 
 @pytest.fixture
@@ -56,7 +68,7 @@ CASES: dict[str, tuple[Callable[[Path], list[str]], set[str]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_command_runs(root: Path, case: str) -> None:
     words, names = CASES[case]
-    assert set(command_files(words(root), root)) == names
+    assert set(command_files(words(root), project(root))) == names
 
 
 def test_a_trainer_outside_of_the_project_counts_with_its_modules(
@@ -66,14 +78,21 @@ def test_a_trainer_outside_of_the_project_counts_with_its_modules(
     for name, text in {"outside.py": "import beside", "beside.py": ""}.items():
         (tmp_path / "lib" / name).write_text(text)
     names = {str(tmp_path / "lib" / name) for name in ("outside.py", "beside.py")}
-    before = command_files([sys.executable, str(tmp_path / "lib/outside.py")], root)
+    words = [sys.executable, str(tmp_path / "lib/outside.py")]
+    before = command_files(words, project(root, tmp_path / "lib"))
     assert set(before) == names
     (tmp_path / "lib/beside.py").write_text("x = 1")
-    assert command_files([sys.executable, str(tmp_path / "lib/outside.py")], root) != before
+    assert command_files(words, project(root, tmp_path / "lib")) != before
 
 
 def test_a_program_alone_is_hashed_itself(root: Path) -> None:
-    assert set(command_files(["sh", "-c", "x" * 5000 + " ("], root)) == {"sh"}
+    assert set(command_files(["sh", "-c", "x" * 5000 + " ("], project(root))) == {"sh"}
+
+
+def test_programs_of_the_system_and_of_the_interpreter_are_hashed(root: Path) -> None:
+    own = str(Path(sys.prefix) / "pyvenv.cfg")
+    for word in ("/usr/bin/env", own):
+        assert set(command_files(["sh", "-c", f"{word} train.sh"], project(root))) == {word}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +100,7 @@ def test_a_program_alone_is_hashed_itself(root: Path) -> None:
 )
 def test_one_that_is_not_there_is_named(root: Path, words: list[str]) -> None:
     with pytest.raises(NotFoundError, match=r"gone|nothing"):
-        command_files(words, root)
+        command_files(words, project(root))
 
 
 @pytest.mark.parametrize("way", ["word", "script", "shell", "link", "module"])
@@ -102,7 +121,30 @@ def test_no_hash_is_given_of_what_only_the_judge_reads(
         "module": ["python", "-m", "linked"],
     }
     with pytest.raises(RefusedError):
-        command_files(words[way], root)
+        command_files(words[way], project(root, tmp_path))
+
+
+@pytest.mark.parametrize("way", ["word", "script", "shell", "link", "module", "text", "imported"])
+def test_no_hash_is_given_of_what_no_sandbox_shows(root: Path, tmp_path: Path, way: str) -> None:
+    secret = tmp_path / "home" / "netrc"
+    secret.parent.mkdir()
+    for path in (secret, secret.with_suffix(".py")):
+        path.write_text("password = 1\n")
+    (root / "linked.py").symlink_to(secret)
+    (root / "uses.py").write_text("import linked")
+    words = {
+        "word": ["python", "train.py", str(secret)],
+        "script": ["python", str(secret.with_suffix(".py"))],
+        "shell": ["sh", "-c", f"./train.py {secret}"],
+        "link": ["python", "linked.py"],
+        "module": ["python", "-m", "linked"],
+        "text": ["python", "-c", "import linked"],
+        "imported": ["python", "uses.py"],
+    }
+    with pytest.raises(RefusedError, match="outside of the project") as refused:
+        command_files(words[way], project(root))
+    assert "readable" in refused.value.hint
+    assert command_files(words[way], project(root, secret.parent)), "what is declared may be read"
 
 
 def test_the_files_of_a_workspace_are_hashed(
@@ -112,4 +154,6 @@ def test_the_files_of_a_workspace_are_hashed(
     workspace = tmp_path / "harness" / "project-1" / "workspaces" / "one"
     workspace.mkdir(parents=True)
     (workspace / "train.py").write_text("")
-    assert set(command_files(["python", "train.py"], workspace)) == {"train.py"}
+    (tmp_path / "project").mkdir()
+    found = command_files(["python", "train.py"], project(tmp_path / "project"), workspace)
+    assert set(found) == {"train.py"}

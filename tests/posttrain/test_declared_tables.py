@@ -85,4 +85,4 @@ def test_a_dataset_that_changed_is_not_trained_on(program: TrainingProgram, root
     programs.write_rows(root / "train.jsonl", programs.rows(20, 50))
     report = program.execute(made.experiment)
     assert (report.run.status, report.model) == ("failed", None)
-    assert "changed while its run was prepared" in report.run.reason
+    assert "changed since it was approved, or specified" in report.run.reason

@@ -15,7 +15,9 @@ from harness.ledger.facts import ModelMoved, apply, fact_from
 from harness.ledger.project import Project
 from harness.ledger.state import MemoryState
 from harness.plans import judge
+from harness.plans.changes import Changes
 from harness.posttrain import model_evaluation
+from harness.posttrain.benchmark_approval import Bar, approve_benchmark
 from harness.posttrain.evaluator_process import Scores
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.promotion import promote, reject_model, rollback
@@ -99,6 +101,36 @@ def test_an_evaluator_that_the_agent_changed_is_not_the_approved_one(
     approved = project.ledger.approved_benchmarks()[-1]
     assert made.evidence["evaluator"] == approved.evaluator["code_hash"]
     assert made.evidence["approval"] == approved.sha256
+
+
+def test_a_mended_evaluator_withdraws_the_flawed_one(
+    project, program: TrainingProgram, models, asked, root
+) -> None:
+    asked(0.9)
+    for one in models:
+        program.attach_evaluation(one)
+    flawed = project.ledger.approved_benchmarks()[-1]
+    (root / "judge.py").write_text(f"{(root / 'judge.py').read_text()}\n# counts ties")
+    told: list[Changes] = []
+    bar = Bar(benchmark="held_out.jsonl", evaluator=["python", "judge.py"])
+    mended = approve_benchmark(project, bar, by="human:ada", on_changes=told.append)
+    assert [len(one.follows) for one in told] == [1]
+    refused = step(project, models[0])
+    assert not refused.moved
+    assert {one.constraint.split()[-1] for one in refused.checks if not one.passed} == {
+        "approval",
+        "evaluator",
+    }
+    for one in models:
+        made = program.attach_evaluation(one)
+        assert made.evidence["approval"] == mended.sha256 != flawed.sha256
+        assert made.evidence["evaluator"] == mended.evaluator["code_hash"]
+    assert step(project, models[0]).moved
+    bar = Bar(benchmark="held_out.jsonl", evaluator="preference")
+    approve_benchmark(project, bar, by="human:ada", on_changes=told.append)
+    assert "still judged by `python judge.py`" in told[-1].follows[-1]
+    again = program.attach_evaluation(models[0])
+    assert again.evidence["approval"] == mended.sha256, "another evaluator withdraws none"
 
 
 def test_the_rows_are_those_of_the_vault_whatever_became_of_the_file(
