@@ -77,9 +77,7 @@ class InProcess:
 
     kind = SandboxKind.NONE
 
-    def command(
-        self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
-    ) -> list[str]:
+    def command(self, argv: Sequence[str], confinement: Confinement, **_: Any) -> list[str]:
         return list(argv)
 
     def run(self, argv: Sequence[str], *, environment: Mapping[str, str], **_: Any) -> Completed:

@@ -61,9 +61,15 @@ class Sandbox(Protocol):
     def kind(self) -> SandboxKind: ...
 
     def command(
-        self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
+        self,
+        argv: Sequence[str],
+        confinement: Confinement,
+        *,
+        environment: Mapping[str, str],
+        memory_bytes: int | None = None,
     ) -> list[str]:
-        """The argv that runs `argv` confined, each process with RLIMIT_DATA `memory_bytes`."""
+        """The argv that runs `argv` confined, each process with RLIMIT_DATA `memory_bytes`.
+        `environment` is what it will be started with, after `commands.put_aside`."""
         ...
 
     def run(

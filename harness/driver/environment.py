@@ -156,7 +156,7 @@ def write_launcher(
 ) -> Path:
     """Write the script that the SDK gets as `cli_path`: it clears the environment and becomes the
     process in front of the CLI. Raises SandboxError."""
-    command = sandbox.command([str(program)], confined)
+    command = sandbox.command([str(program)], confined, environment=environment)
     if sandbox.kind is SandboxKind.NONE:
         command = behind_front(command)  # else children of the CLI could outlive it
     passed = " ".join(f'{name}="${name}"' for name in FROM_THE_SDK)

@@ -100,14 +100,15 @@ def predict(
             read_only=(code, inputs, command.checkpoint.parent, *_extra(command)),
             hidden=command.hidden,
         )
+        environment = _environment(command, table, output)
         # What cannot be confined is told here: a look is counted for rows that predict gets.
-        sandbox.command(words, confinement)
+        sandbox.command(words, confinement, environment=environment)
         command.before()
         completed = sandbox.run(
             words,
             confinement=confinement,
             cwd=code,
-            environment=_environment(command, table, output),
+            environment=environment,
             timeout_s=command.limits.predict_seconds,
             memory_bytes=command.limits.memory_bytes,
         )

@@ -94,7 +94,8 @@ class Request:
 def read_request(
     argv: Sequence[str], *, cwd: Path, root: Path, readable: Sequence[Path] = ()
 ) -> Request:
-    """The request that `argv` makes. Raises RefusedError, or UsageError for what cannot be read."""
+    """The request that `argv` makes in `cwd`; its words are for who stands in the root. Raises
+    RefusedError, or UsageError for what cannot be read."""
     verb, askable = _verb(argv)
     if askable is None:
         return Request(words=("--version" if verb else "--help",), stdin=False)
@@ -102,7 +103,7 @@ def read_request(
     files: dict[str, Path] = {}
 
     def file(text: str) -> str:
-        return _file(text, cwd, (root, *readable))
+        return _file(text, cwd, root, readable)
 
     parts = list(_options(argv[len(verb) :], verb, askable, file))
     options = [text for is_option, text in parts if is_option]
@@ -118,7 +119,7 @@ def read_request(
         )
     if askable.files:
         words = [text if _EXPERIMENT.match(text) else file(text) for text in words]
-        files = {text: cwd / text for text in words if not _EXPERIMENT.match(text)}
+        files = {text: root / text for text in words if not _EXPERIMENT.match(text)}
     if files and askable.once:
         options = ["--once", *(text for text in options if text not in ("--once", "--follow"))]
     rest = ["--", *words] if words else []
@@ -170,16 +171,17 @@ def _options(
         yield True, f"{name}={file(value) if name in askable.paths else value}"
 
 
-def _file(text: str, cwd: Path, places: Sequence[Path]) -> str:
-    """Where `text` leads; the judge reads no file for an agent that it could not read itself."""
+def _file(text: str, cwd: Path, root: Path, readable: Sequence[Path]) -> str:
+    """Where `text` leads from `cwd`, as seen from the root; the judge reads no file for an agent
+    that it could not read itself."""
     path = Path(os.path.realpath(cwd / text))
-    if not any(path.is_relative_to(place) for place in places):
+    if not any(path.is_relative_to(place) for place in (root, *readable)):
         raise RefusedError(
             f"{text!r} leads to {path}, outside the project.",
             hint="Name a file of the project, or of a folder in `readable` of config.toml.",
             code="not_a_request",
         )
-    return os.path.relpath(path, cwd)
+    return os.path.relpath(path, root)
 
 
 def _require_same(text: str, cwd: Path, root: Path) -> None:

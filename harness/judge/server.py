@@ -39,6 +39,10 @@ _MOST = 64
 _FIRST_FRAME_SECONDS = 30.0
 """For whoever connected to say what it asks."""
 _AGAIN_SECONDS = 0.2
+_SILENT_SECONDS = 2.0
+"""In which something comes of what an ended child wrote, if there is more of it."""
+_PIPE = 1 << 20
+"""No pipe holds more, by the kernel's default limit."""
 _CLOSING_SECONDS = 40.0
 """For children to record how they ended, once the session has."""
 _PEER = struct.Struct("3i")
@@ -151,7 +155,7 @@ class JudgeServer:
             place = self._place(cwd)
             request = read_request(argv, cwd=place, root=self._root, readable=self._readable)
             with self._words(request) as words:
-                return self._run(connection, request, words, place, asked.get("session"))
+                return self._run(connection, request, words, asked.get("session"))
         except HarnessError as error:
             _tell(connection, error, as_json="--json" in argv)
             return error.exit_code
@@ -175,7 +179,8 @@ class JudgeServer:
         return str(copied(place, real.relative_to(place), folder))
 
     def _place(self, cwd: object) -> Path:
-        """Where the child stands: in the project."""
+        """Where whoever asks stands, in the project: what its words are relative to. No child
+        stands there, for the folder may be another one, or a link, by then."""
         place = Path(os.path.realpath(str(cwd)))
         return place if place.is_relative_to(self._root) and place.is_dir() else self._root
 
@@ -192,7 +197,6 @@ class JudgeServer:
         connection: socket.socket,
         request: Request,
         words: Sequence[str],
-        cwd: Path,
         session: object,
     ) -> int:
         environment = dict(self._environment)
@@ -203,7 +207,7 @@ class JudgeServer:
                 raise _busy(closing=self._closing)
             child = subprocess.Popen(
                 harness_command(*words),
-                cwd=cwd,
+                cwd=self._root,
                 env=environment,
                 stdin=subprocess.PIPE if request.stdin else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -245,32 +249,54 @@ def _led(connection: socket.socket, child: subprocess.Popen[bytes]) -> int:
     """Copy both ways until the child has ended; returns its exit code."""
     sending = threading.Lock()
     outputs = [
-        threading.Thread(target=_copy_out, args=(connection, sending, kind, stream), daemon=True)
+        _Output(connection, sending, kind, stream)
         for kind, stream in ((client.STDOUT, child.stdout), (client.STDERR, child.stderr))
+        if stream is not None
     ]
-    for thread in (*outputs, threading.Thread(target=_copy_in, args=(connection, child))):
-        thread.daemon = True
-        thread.start()
+    threading.Thread(target=_copy_in, args=(connection, child), daemon=True).start()
     code = child.wait()
-    for thread in outputs:
-        # A process that the child left behind may hold the pipe open.
-        thread.join(timeout=2)
+    for output in outputs:
+        output.finish()
     with sending:
         return code if code >= 0 else 128 - code
 
 
-def _copy_out(
-    connection: socket.socket, sending: threading.Lock, kind: bytes, stream: IO[bytes]
-) -> None:
-    with stream:
-        gone = False
-        while block := os.read(stream.fileno(), client.BLOCK):
-            if not gone:
+class _Output:
+    """A stream of a child, sent to whoever asked."""
+
+    def __init__(
+        self, connection: socket.socket, sending: threading.Lock, kind: bytes, stream: IO[bytes]
+    ) -> None:
+        self._connection, self._sending, self._kind = connection, sending, kind
+        self._stream, self._read, self._holds = stream, 0, False
+        self._thread = threading.Thread(target=self._copy, daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Wait, once the child has ended, until all that it wrote is sent, however slow the reader
+        is. A process that it left behind may hold the pipe open: neither its silence is waited for,
+        nor more than the pipe may still have held of the child."""
+        most, before = self._read + _PIPE, -1
+        while self._thread.is_alive() and self._read < most:
+            if not self._holds and self._read == before:
+                return
+            before = self._read
+            self._thread.join(_SILENT_SECONDS)
+
+    def _copy(self) -> None:
+        with self._stream:
+            gone = False
+            while block := os.read(self._stream.fileno(), client.BLOCK):
+                self._read += len(block)
+                if gone:
+                    continue  # so that the child can end as it likes
+                self._holds = True
                 try:
-                    with sending:
-                        client.send(connection, kind, block)
+                    with self._sending:
+                        client.send(self._connection, self._kind, block)
                 except OSError:
-                    gone = True  # read on, so that the child can end as it likes
+                    gone = True
+                self._holds = False
 
 
 def _copy_in(connection: socket.socket, child: subprocess.Popen[bytes]) -> None:

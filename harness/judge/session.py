@@ -136,11 +136,8 @@ def _lead(
         *arguments,
     ]
     mark = secrets.token_hex(8)
-    led = LedProgram(
-        sandbox.command(words, confined),
-        _environment(inherited, folder, sandbox, mark),
-        layout.root,
-    )
+    own = _environment(inherited, folder, sandbox, mark)
+    led = LedProgram(sandbox.command(words, confined, environment=own), own, layout.root)
     announcement = announce(
         layout.state, kind=ISOLATED, sandbox=sandbox.kind, more={"folder": str(folder.path)}
     )

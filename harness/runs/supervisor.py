@@ -262,10 +262,13 @@ def _command(task: SupervisedRun[Report], registered: RegisteredRun) -> RunComma
     confined = task.confinement(workspace)
     confined = replace(confined, writable=(*confined.writable, folder, private))
     words = workspace.words(task.words(run))
+    environment = child_environment(task.inherited, private, variables)
     return RunCommand(
-        argv=task.sandbox.command(words, confined, memory_bytes=task.memory_bytes()),
+        argv=task.sandbox.command(
+            words, confined, environment=environment, memory_bytes=task.memory_bytes()
+        ),
         cwd=workspace.seen,
-        environment=child_environment(task.inherited, private, variables),
+        environment=environment,
         stdout=layout.run(run.experiment, run.id, "stdout"),
         stderr=layout.run(run.experiment, run.id, "stderr"),
         append=registered.began is None,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import process
-from harness.domain.commands import passed_on, put_aside, taken_up
+from harness.domain.commands import put_aside, taken_up
 from harness.domain.sandbox import Completed, Confinement
 from harness.domain.statuses import SandboxKind
 from harness.errors import SandboxError
@@ -67,10 +67,15 @@ class FrontedSandbox(ABC):
         SandboxError when it cannot see `cwd`."""
 
     def command(
-        self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
+        self,
+        argv: Sequence[str],
+        confinement: Confinement,
+        *,
+        environment: Mapping[str, str],
+        memory_bytes: int | None = None,
     ) -> list[str]:
         require_words(argv)
-        first = taken_up(passed_on(os.environ))
+        first = taken_up(environment)
         return self.wrap(argv, confinement, cwd=None, grace=10.0, memory=memory_bytes, first=first)
 
     def run(

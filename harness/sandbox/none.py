@@ -1,10 +1,9 @@
 """No isolation: limits of time, memory and output only. A score is marked `not isolated`."""
 
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.domain.commands import passed_on, taken_up
+from harness.domain.commands import taken_up
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import SandboxKind
 from harness.sandbox.behind_front import FrontedSandbox, behind_front, require_words
@@ -21,12 +20,17 @@ class NoSandbox(FrontedSandbox):
         return SandboxKind.NONE
 
     def command(
-        self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
+        self,
+        argv: Sequence[str],
+        confinement: Confinement,
+        *,
+        environment: Mapping[str, str],
+        memory_bytes: int | None = None,
     ) -> list[str]:
         """`argv` itself, without front.py: it does not die with its caller. A shell sets the memory
         limit, unless a lower one holds already, and becomes the command."""
         require_words(argv)
-        argv = [*taken_up(passed_on(os.environ)), *argv]
+        argv = [*taken_up(environment), *argv]
         if memory_bytes is None:
             return argv
         return ["/bin/sh", "-c", _LIMITED % (memory_bytes // 1024), "sh", *argv]

@@ -1,7 +1,11 @@
 """A request that is refused is answered in words, and one refusal of the system ends no judge."""
 
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,16 +22,18 @@ from harness.judge.server import JudgeServer
 
 @pytest.fixture
 def judge(tmp_path: Path) -> Iterator[JudgeServer]:
-    made = JudgeServer(
-        SimpleNamespace(root=tmp_path, readable=()),  # type: ignore[arg-type]
-        tmp_path / "receipts",
-        tmp_path / "socket",
-        SimpleNamespace(environment={}, sandbox=SandboxKind.BWRAP),  # type: ignore[arg-type]
-        {},
-        is_inside=lambda pid: True,
-    )
-    yield made
-    made.close()
+    with Path(os.devnull).open("rb") as proof:
+        told = {"environment": {}, "sandbox": SandboxKind.BWRAP, "descriptor": proof.fileno()}
+        made = JudgeServer(
+            SimpleNamespace(root=tmp_path, readable=()),  # type: ignore[arg-type]
+            tmp_path / "receipts",
+            tmp_path / "socket",
+            SimpleNamespace(**told),  # type: ignore[arg-type]
+            {},
+            is_inside=lambda pid: True,
+        )
+        yield made
+        made.close()
 
 
 def asked(folder: Path, request: Any) -> tuple[int, str]:
@@ -104,3 +110,68 @@ def test_who_asks_nothing_is_let_go(
     with client.connect(str(tmp_path / "socket")) as place:
         place.settimeout(20)
         assert client.receive(place) is None
+
+
+def test_a_child_stands_in_the_project_whatever_becomes_of_the_folder_of_who_asks(
+    judge: JudgeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sub").mkdir()
+    program = "import os, sys; print(os.getcwd(), *sys.argv[1:])"
+    monkeypatch.setattr(
+        server, "harness_command", lambda *words: [sys.executable, "-c", program, *words]
+    )
+    line = {"argv": ["posttrain", "spec", "--dataset", "rows.jsonl"]}
+    code, said = asked(tmp_path, {**line, "cwd": str(tmp_path / "sub")})
+    where, *words = said.split()
+    assert (code, where) == (0, str(tmp_path))
+    assert "--dataset=sub/rows.jsonl" in words
+
+
+def led(script: str) -> tuple["subprocess.Popen[bytes]", socket.socket, threading.Thread]:
+    """A child that the judge leads; the other side of what it is sent through, which holds little;
+    and the thread that sends."""
+    theirs, ours = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    child = subprocess.Popen(
+        ["/bin/sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+    def lead() -> None:
+        with ours:
+            client.send(ours, client.EXIT, b"%d" % server._led(ours, child))
+
+    leading = threading.Thread(target=lead, daemon=True)
+    leading.start()
+    return child, theirs, leading
+
+
+def received(place: socket.socket) -> dict[bytes, bytes]:
+    """By stream all until the child's exit code."""
+    said = {client.STDOUT: b"", client.STDERR: b""}
+    while frame := client.receive(place):
+        if frame[0] == client.EXIT:
+            return said
+        said[frame[0]] += frame[1]
+    raise AssertionError(f"no exit code after {len(said[client.STDOUT])} bytes")
+
+
+def test_a_slow_reader_gets_all_that_an_ended_child_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_SILENT_SECONDS", 0.01)
+    child, place, leading = led("head -c 50000 /dev/zero")  # a pipe holds it, the socket does not
+    with place:
+        place.settimeout(20)
+        assert child.wait(20) == 0
+        leading.join(0.3)
+        assert leading.is_alive()
+        assert received(place)[client.STDOUT] == b"\0" * 50_000
+
+
+def test_what_a_child_leaves_behind_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_SILENT_SECONDS", 0.1)
+    for program in ("sleep 60", "yes"):
+        _, place, leading = led(f"{program} & echo $! >&2")
+        with place:
+            place.settimeout(20)
+            os.kill(int(received(place)[client.STDERR]), signal.SIGKILL)
+        leading.join(20)
+        assert not leading.is_alive()

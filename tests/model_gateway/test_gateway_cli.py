@@ -114,7 +114,8 @@ def test_a_session_runs_through_the_real_cli(kind, tmp_path):
             writable=(project, home), hidden=(state,), gateway_port=gateway.port
         )
         cli = tmp_path / "claude"
-        sandboxed = shlex.join(SANDBOXES[kind]().command([str(CLI)], confinement))
+        words = SANDBOXES[kind]().command([str(CLI)], confinement, environment={})
+        sandboxed = shlex.join(words)
         cli.write_text(f'#!/bin/sh\nexec {sandboxed} "$@"\n')
         cli.chmod(0o755)
         out = run_session(cli, project, variables)

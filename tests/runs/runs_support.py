@@ -4,6 +4,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -36,9 +37,7 @@ class Unconfined:
 
     kind = SandboxKind.NONE
 
-    def command(
-        self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
-    ) -> list[str]:
+    def command(self, argv: Sequence[str], confinement: Confinement, **_: Any) -> list[str]:
         self.confinement = confinement
         return list(argv)
 

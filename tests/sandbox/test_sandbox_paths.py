@@ -174,7 +174,7 @@ def test_arguments_and_input_reach_the_program_unchanged(place, tmp_path):
     program.write_text('#!/bin/sh\nfor word in "$@"; do echo "<$word>"; done; cat; exit 6\n')
     program.chmod(0o755)
     command = [
-        *place.sandbox.command([str(program)], place.confinement()),
+        *place.sandbox.command([str(program)], place.confinement(), environment={}),
         "one two",
         "$HOME",
         "",

@@ -149,10 +149,25 @@ def test_memory_is_limited(place):
     assert b"MemoryError" in completed.stderr
 
 
+def test_what_our_own_process_loads_from_is_no_commands(place, monkeypatch):
+    """A session of the loop is started with nothing that was inherited."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/libraries")
+    own = {"PATH": "/usr/bin:/bin"}
+    ask = ["/bin/sh", "-c", "echo ${LD_LIBRARY_PATH-unset}"]
+    words = place.sandbox.command(ask, place.confinement(), environment=own)
+    done = subprocess.run(
+        words, cwd=place.project, env=own, capture_output=True, timeout=60, check=True
+    )
+    assert done.stdout == b"unset\n"
+
+
 def test_memory_of_a_command_is_limited(place):
     script = "x = bytearray(400 * 2**20)"
     command = place.sandbox.command(
-        [sys.executable, "-c", script], place.confinement(), memory_bytes=256 * 2**20
+        [sys.executable, "-c", script],
+        place.confinement(),
+        environment={},
+        memory_bytes=256 * 2**20,
     )
     done = subprocess.run(
         command, capture_output=True, cwd=place.project, env={"PATH": "/usr/bin:/bin"}, check=False
@@ -163,7 +178,7 @@ def test_memory_of_a_command_is_limited(place):
 
 def test_a_memory_limit_above_one_that_holds_already_is_no_error(place):
     command = place.sandbox.command(
-        ["/bin/sh", "-c", "ulimit -d"], place.confinement(), memory_bytes=2**40
+        ["/bin/sh", "-c", "ulimit -d"], place.confinement(), environment={}, memory_bytes=2**40
     )
     limited = ["/bin/sh", "-c", 'ulimit -d 1048576; exec "$@"', "sh", *command]
     done = subprocess.run(
@@ -198,7 +213,8 @@ def test_a_missing_path_is_refused(sandboxed):
 
 
 def _start(place, tmp_path: Path, script: str) -> subprocess.Popen[bytes]:
-    command = place.sandbox.command(["/bin/sh", "-c", script], place.confinement())
+    words = ["/bin/sh", "-c", script]
+    command = place.sandbox.command(words, place.confinement(), environment={})
     return subprocess.Popen(
         command, cwd=place.project, env={"PATH": "/usr/bin:/bin"}, stdin=subprocess.DEVNULL
     )
@@ -227,7 +243,9 @@ def test_a_command_ends_with_all_it_started_when_its_first_process_does(
 
 def test_a_command_ends_when_its_caller_is_killed(sandboxed, tmp_path):
     command = sandboxed.sandbox.command(
-        ["/bin/sh", "-c", "setsid sleep 987655 & sleep 987655"], sandboxed.confinement()
+        ["/bin/sh", "-c", "setsid sleep 987655 & sleep 987655"],
+        sandboxed.confinement(),
+        environment={},
     )
     caller = subprocess.Popen(
         [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])", *command],
@@ -253,7 +271,7 @@ def test_terminate_reaches_the_command_itself(sandboxed, tmp_path):
 
 
 def test_the_pipes_of_the_caller_are_the_commands(sandboxed):
-    command = sandboxed.sandbox.command(["/bin/cat"], sandboxed.confinement())
+    command = sandboxed.sandbox.command(["/bin/cat"], sandboxed.confinement(), environment={})
     done = subprocess.run(
         command, input=b"through", capture_output=True, cwd=sandboxed.project, env={}, check=True
     )
@@ -262,10 +280,9 @@ def test_the_pipes_of_the_caller_are_the_commands(sandboxed):
 
 def test_none_says_none(unsandboxed):
     assert unsandboxed.sandbox.kind == "none"
-    assert unsandboxed.sandbox.command(["echo", "a b"], unsandboxed.confinement()) == [
-        "echo",
-        "a b",
-    ]
+    words = ["echo", "a b"]
+    sandbox, confinement = unsandboxed.sandbox, unsandboxed.confinement()
+    assert sandbox.command(words, confinement, environment={}) == words
 
 
 ASKED = 'echo "$LD_LIBRARY_PATH|$HARNESS_COMMAND_LD_LIBRARY_PATH"'
@@ -273,10 +290,11 @@ ASKED = 'echo "$LD_LIBRARY_PATH|$HARNESS_COMMAND_LD_LIBRARY_PATH"'
 
 def test_a_commands_libraries_are_none_of_the_programs_that_confine_it(place, monkeypatch):
     """They may lie where an agent writes; front.py, bwrap and landlock_exec.py are not confined."""
-    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/libraries")
-    outside = child_environment(os.environ, place.project, {})
+    inherited = {**os.environ, "LD_LIBRARY_PATH": "/opt/libraries"}
+    outside = child_environment(inherited, place.project, {})
     assert "LD_LIBRARY_PATH" not in outside
-    words = place.sandbox.command(["/bin/sh", "-c", ASKED], place.confinement())
+    ask = ["/bin/sh", "-c", ASKED]
+    words = place.sandbox.command(ask, place.confinement(), environment=outside)
     done = subprocess.run(
         words, cwd=place.project, env=outside, capture_output=True, timeout=60, check=True
     )
