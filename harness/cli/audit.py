@@ -67,9 +67,11 @@ def command(
 ) -> None:
     """List changed protected files, the sessions that may have changed them, and unguarded calls.
 
-    Records how far it read the sessions' receipts; writes nothing else. Exit 1 when anything was
-    found.
+    Records how far it read the sessions' receipts; without --accept and --began nothing else. Exit
+    1 when anything was found.
     """
+    if accepting and began is not None:
+        raise click.UsageError("--accept and --began do not go together.")
     if accepting:
         by = require_person("audit --accept", environment())
         with changing(project, new_config=True, deriving=True) as opened:

@@ -22,7 +22,7 @@ from harness.ledger.facts import Evaluation
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 from harness.views.snapshot import split_score
-from harness.views.tables import score_text
+from harness.views.tables import score_text, value_text
 
 
 @click.command("evaluate")
@@ -67,7 +67,7 @@ def command(
         for evaluation in evaluations
     ]
     ok = bool(results) and all(row["scored"] for row in results)
-    lines = [f"{row['run']}  seed {row['seed']}  {_number(row)}{_took(row)}" for row in results]
+    lines = [f"{row['run']}  seed {row['seed']}  {value_text(row)}{_took(row)}" for row in results]
     lines += [f"  - {', '.join(runs)}: {text}" for text, runs in _by_finding(results).items()]
     lines.append(
         f"{experiment}  {score_text(total)}"
@@ -108,12 +108,6 @@ def _then(
     codes = {found.code for one in evaluations for found in one.findings}
     way = way_with_predict(project, record.id, codes)
     return [*lines, way] if way else lines
-
-
-def _number(row: dict[str, Any]) -> str:
-    if row["value"] is None:
-        return "sealed" if row["scored"] else "no score"
-    return f"{row['value']:.6g}"
 
 
 def _took(row: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from harness.plans.approved import data_told, training_tables
 from harness.views.exact import exact_scores
 from harness.views.experiments import comparison, details
 from harness.views.snapshot import experiment_row, experiment_rows
-from harness.views.tables import experiments_table, render_table, score_text
+from harness.views.tables import experiments_table, render_table, score_text, value_text
 
 
 @click.group("experiment", cls=CommandGroup)
@@ -144,8 +144,9 @@ def show(experiment: str | None, exact: bool, project: Path, as_json: bool) -> N
         with reading(project) as opened:
             experiment = chosen(opened, experiment, "harness experiment show --exact")
             scores = exact_scores(opened, opened.ledger.experiment(experiment))
-        text = "".join(_exact_text(score) for score in scores) or "nothing was evaluated yet\n"
-        emit({"experiment": experiment, "exact": scores}, text, as_json=as_json)
+        lines = [line for score in scores for line in _exact_text(score)]
+        none = [] if lines else ["nothing was evaluated yet"]
+        emit({"experiment": experiment, "exact": scores}, *lines, *none, as_json=as_json)
         return
     with reading(project) as opened:
         experiment = chosen(opened, experiment, "harness experiment show")
@@ -195,7 +196,7 @@ def _told(told: dict[str, Any]) -> str:
     )
 
 
-def _exact_text(score: dict[str, Any]) -> str:
+def _exact_text(score: dict[str, Any]) -> list[str]:
     columns = ("run", "seed", "value", "interval")
     title = f"{spoken(score['split'])}, mean {score['mean']}"
     if not all(run["here"] for run in score["runs"]):
@@ -204,7 +205,7 @@ def _exact_text(score: dict[str, Any]) -> str:
         title, columns, [[run[name] for name in columns] for run in score["runs"]]
     )
     found = [finding for run in score["runs"] for finding in run["findings"]]
-    return table + "".join(f"  - {one['message']} {one['hint']}\n" for one in found)
+    return [table, *(f"  - {one['message']} {one['hint']}" for one in found)]
 
 
 def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
@@ -230,6 +231,7 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
     parts = ["\n".join(head) + "\n"]
     for title in ("runs", "alarms", "imported", "evaluations", "decisions"):
         if rows := document[title]:
+            rows = _drawn(rows) if title == "evaluations" else rows
             columns = list(rows[0])
             cells = [
                 [("-" if row[column] is None else row[column]) for column in columns]
@@ -237,3 +239,12 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
             ]
             parts.append(render_table(title, columns, cells))
     return parts
+
+
+def _drawn(evaluations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Their value and whether there is one in one column."""
+    return [
+        {name: value for name, value in row.items() if name != "scored"}
+        | {"value": value_text(row)}
+        for row in evaluations
+    ]

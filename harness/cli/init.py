@@ -100,7 +100,7 @@ def command(
     else:
         mode = None if hooks is None else HooksMode(hooks)
         if table is not None:
-            _require_no_plan(directory, table)
+            _require_no_plan(directory, table, label)
         done = install(directory, mode, environment(), by=by, allow=allow, dry_run=dry_run)
         prepared = None
         if table is not None and label is not None:
@@ -120,13 +120,16 @@ class _Prepared:
     written: bool
 
 
-def _require_no_plan(directory: Path, table: Path) -> None:
+def _require_no_plan(directory: Path, table: Path, label: str | None) -> None:
     for path in (directory / BY_NAME["plan"].path, directory / HARNESS / BY_NAME["plan"].path):
         # Without the table it was split before: then the next call goes on, or finds all done.
         if table.exists() and path.is_file() and path.read_bytes() != PLAN_FORM.encode():
             raise RefusedError(
                 f"{path} exists: --data would write another plan.",
-                hint=f"Split with `harness data split {table}`, and put what it prints there.",
+                hint=(
+                    f"Split with `harness data split {table} --label {label}`, and put what it"
+                    " prints there."
+                ),
                 code="plan_exists",
             )
 

@@ -11,7 +11,7 @@ from harness.domain.findings import Finding
 from harness.domain.grade import Grade
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus, Split
-from harness.evaluation.sealed import opened
+from harness.evaluation.sealed import unsealed
 from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
 
@@ -220,4 +220,4 @@ def counted_evaluations(
     """`recorded_evaluations` with their exact values, for the judge alone: what agents may see of a
     sealed split is what `evaluation.release` tells."""
     recorded = recorded_evaluations(project, experiment, approved, split, runs)
-    return [opened(project.layout, evaluation) for evaluation in recorded]
+    return [unsealed(project.layout, evaluation) for evaluation in recorded]

@@ -59,7 +59,7 @@ def seal(layout: Layout, exact: EvaluationRecorded) -> EvaluationRecorded:
     return replace(bare, sealed=name)
 
 
-def opened(layout: Layout, evaluation: Evaluation) -> Evaluation:
+def unsealed(layout: Layout, evaluation: Evaluation) -> Evaluation:
     """The exact evaluation; as it is where the record is not on this machine, as in a clone.
     Nothing made of it may reach a file, a fact or an answer that an agent reads. Raises
     ObjectDamagedError for a record that is not the sealed one."""

@@ -11,6 +11,7 @@ from harness.guard.control_files import in_place, protected_paths
 from harness.guard.own_python import judge_below
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
+from harness.settings import main_worktree
 
 MOST_CLOSED = 200
 _RESOLVER = Path("/etc/resolv.conf")
@@ -58,6 +59,7 @@ def session_confinement(
         *(Path(item) for item in settings.readable),
         *(hop.parent for hop in (program, program.resolve())),
         folder,
+        *_main_tree(root),
     ]
     if settings.interpreter and os.path.isabs(settings.interpreter):
         around.append(Path(settings.interpreter).parent.parent)
@@ -74,6 +76,12 @@ def session_confinement(
         hidden=(layout.state,),
         network=True,
     )
+
+
+def _main_tree(root: Path) -> list[Path]:
+    """Of a linked worktree the main one: its repository and its guards' snapshot are there."""
+    found = (main_worktree(folder) for folder in (root, *root.parents))
+    return [main for main in found if main is not None][:1]
 
 
 def found_cli() -> Path | None:

@@ -7,6 +7,7 @@ from harness.domain.plain_text import cell, inline
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Direction, ExperimentStatus, Split, spoken
 from harness.domain.words import some
+from harness.evaluation.released import bits_limit
 from harness.ledger import Ledger
 from harness.ledger.facts import ApprovedPlan, LoopEnded, RecordedVerdict
 from harness.projections.scores import Shown, direction_of, metric_of, shown_score
@@ -165,8 +166,8 @@ def _summary(ledger: Ledger, overview: Overview) -> list[str]:
         lines.append(
             f"- held-out evaluations: {ledger.queries(plan.name, Split.HELD_OUT)} of {allowed}"
         )
-        bits = (plan.content.get("oracle") or {}).get("bits", "?")
-        lines.append(f"- told of secret labels: {ledger.bits_told(plan.name):.1f} of {bits} bits")
+        told, limit = ledger.bits_told(plan.name), bits_limit(plan)
+        lines.append(f"- told of secret labels: {told:.1f} of {limit:g} bits")
     return lines
 
 

@@ -62,6 +62,13 @@ def score_text(row: dict[str, Any]) -> str:
     )
 
 
+def value_text(row: dict[str, Any]) -> str:
+    """Of one evaluation; "sealed" where it has a value that is told nobody."""
+    if row["value"] is None:
+        return "sealed" if row["scored"] else "no score"
+    return f"{row['value']:.6g}"
+
+
 def tier_text(tier: str | None, released: dict[str, Any] | None) -> str:
     """E.g. "must"; "must or more" where the score lies beyond the number that was told."""
     more = " or more" if released is not None and released.get("or_more") else ""

@@ -50,6 +50,13 @@ def kill_the_guard(journey: Journey, folder: Path) -> None:
     lines.result("t1", at=iso(datetime.now(UTC)))
 
 
+def test_a_start_is_not_recorded_beside_an_acceptance(shared: Journey) -> None:
+    before = shared.projections()
+    both = shared.harness("audit", "--accept", "--began", "s1")
+    assert (both.exit_code, "do not go together" in both.stderr) == (2, True)
+    assert shared.projections() == before
+
+
 def test_a_killed_guard_is_named_and_a_person_accepts_what_is_meant(
     approved: Journey, tmp_path: Path
 ) -> None:

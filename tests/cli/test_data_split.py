@@ -131,6 +131,9 @@ def test_init_with_data_writes_no_second_plan(journey: Journey) -> None:
     (journey.root / "plan.md").write_text("mine\n")
     refused = journey.harness("init", "--data", "data/churn.csv", "--label", "churned", "--json")
     assert (refused.exit_code, refused.document["error"]["code"]) == (2, "plan_exists")
+    assert (
+        "`harness data split data/churn.csv --label churned`" in refused.document["error"]["hint"]
+    )
     assert (journey.root / "data/churn.csv").exists()
     assert not (journey.root / ".harness").exists()
     for words in (

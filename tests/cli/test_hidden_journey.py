@@ -3,7 +3,8 @@ it: what is exact about secret labels is told to a person's terminal and stands 
 
 import csv
 import json
-import re
+import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 from harness.domain.statuses import SandboxKind
 from harness.sandbox.select import choose
 from tests.cli.journey import Answer, Journey
+from tests.secret_numbers import long_ones, spelled
 
 ROWS = 1030
 """So that no exact score is a short number: 103 hidden rows, and 206."""
@@ -169,16 +171,8 @@ def secrets(told: Told) -> set[float]:
             found |= {one.get("mean"), one.get("value"), one.get("baseline"), *ends}
     numbers = {value for value in found if value}
     assert len(numbers) > 8
-    assert min(len(repr(value)) for value in numbers) > 10
+    assert long_ones(numbers) == numbers
     return numbers
-
-
-def spelled(values: set[float]) -> re.Pattern[str]:
-    """Their digits as they are, rounded to four places, and in per cent."""
-    forms = [re.escape(f"{value:.7f}"[:-1]) for value in values]
-    forms += [rf"\b{re.escape(f'{value:.4f}')}(?!\d)" for value in values]
-    forms += [rf"\b{re.escape(f'{100 * value:.2f}')} ?%" for value in values]
-    return re.compile("|".join(sorted(forms)))
 
 
 def test_no_exact_score_stands_in_the_project_or_in_an_answer(told: Told) -> None:
@@ -212,12 +206,18 @@ def test_no_secret_row_stands_in_the_project(told: Told) -> None:
 
 
 def test_training_is_given_no_secret_table(told: Told) -> None:
-    (seen, *_) = [json.loads(text) for where, text in told.files() if where.endswith("seen.json")]
-    assert seen["files"] == ["data/all.train.csv"]
-    assert "HARNESS_TRAIN" in seen["given"]
-    assert not {"HARNESS_VALIDATION", "HARNESS_HELD_OUT"} & set(seen["given"])
-    if choose(None, required=False).kind is not SandboxKind.NONE:
-        assert seen["vault"] == []
+    runs = [json.loads(text) for where, text in told.files() if where.endswith("seen.json")]
+    assert len(runs) == 6
+    # The same look outside finds them all, so what it does not find inside is not there.
+    vault = (told.journey.state / "vault").rglob("*.csv")
+    outside = sorted(path.name for path in vault if path.read_bytes())
+    assert len(outside) > 2
+    inside = outside if choose(None, required=False).kind is SandboxKind.NONE else []
+    for seen in runs:
+        assert seen["files"] == ["data/all.train.csv"]
+        assert "HARNESS_TRAIN" in seen["given"]
+        assert not {"HARNESS_VALIDATION", "HARNESS_HELD_OUT"} & set(seen["given"])
+        assert seen["vault"] == inside
 
 
 def test_what_was_told_is_counted_and_shown(told: Told) -> None:
@@ -240,6 +240,35 @@ def test_a_child_that_is_no_better_is_told_as_that(told: Told) -> None:
     assert child["told"]["experiment_bits"] < 1
     (exact,) = told.exact(CHILD)
     assert exact["mean"] < told.exact()[0]["mean"] + child["released"]["step"]
+
+
+def test_what_is_sealed_is_drawn_as_that(told: Told) -> None:
+    shown = told("experiment", "show", CHILD, "--json").document["evaluations"]
+    assert {(row["value"], row["scored"]) for row in shown} == {(None, True)}
+    table = told("experiment", "show", CHILD).stdout
+    assert table.count("sealed") == len(shown) == 3
+    assert "scored" not in table
+
+
+def test_exact_scores_are_drawn_with_the_colours_of_a_terminal(told: Told) -> None:
+    keyboard, screen = pty.openpty()
+    try:
+        subprocess.run(
+            [sys.executable, "-m", "harness", *EXACT[:-1]],
+            cwd=told.journey.root,
+            env=told.journey.environment(TERM="xterm-256color"),
+            stdin=screen,
+            stdout=screen,
+            stderr=subprocess.STDOUT,
+            timeout=120,
+            check=True,
+        )
+        text = os.read(keyboard, 1 << 16).decode()
+    finally:
+        os.close(keyboard)
+        os.close(screen)
+    assert "validation, mean 0." in text
+    assert "\x1b[1m" in text
 
 
 def test_exact_scores_are_for_a_persons_terminal(told: Told) -> None:

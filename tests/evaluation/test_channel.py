@@ -3,6 +3,7 @@ a whole plan of looks, and decoded from the answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Split, Tier
 from harness.evaluation.answers import Frame, Word, word_for
 from harness.evaluation.ladder import Answer, gamma_bits
+from harness.evaluation.metrics import mae
 
 BITS = 20.0
 STEP = 0.02
@@ -138,12 +140,15 @@ def test_what_is_decoded_over_a_whole_plan_is_at_most_the_bound(encoder: Encoder
     assert 3 < np.mean(right) <= BITS
 
 
-def test_exact_scores_carry_them_all() -> None:
-    """Undefended, one look is enough for 42 rows: what the attack is worth."""
+def test_an_exact_score_carries_42_labels() -> None:
+    """What the attack is worth undefended. A guess of (1 - w) / 2 is wrong by w more where the
+    label is 1 than where it is 0, and the weights w are powers of 2."""
     labels = np.random.default_rng(7).integers(0, 2, 42).tolist()
-    score = sum(label * 2.0 ** -(place + 1) for place, label in enumerate(labels))
-    decoded = [int(score * 2 ** (place + 1)) & 1 for place in range(42)]
-    assert decoded == labels
+    weights = [2.0 ** -(place + 1) for place in range(len(labels))]
+    guesses = [(1 - weight) / 2 for weight in weights]
+    score = fmean(mae.rows([float(label) for label in labels], {"prediction": guesses}))
+    known = round((score * len(labels) - sum(guesses)) * 2 ** len(labels))
+    assert [int(digit) for digit in f"{known:042b}"] == labels
 
 
 def _score(look: list[int], table: tuple[int, ...]) -> float:

@@ -28,6 +28,7 @@ from harness.views.exact import exact_scores
 from harness.views.experiments import comparison, details
 from harness.views.snapshot import experiment_row
 from harness.views.tables import score_text
+from tests.secret_numbers import long_ones, spelled
 from tests.world import GOOD, PLAN, POOR, InProcess, World, make_root
 
 HELD_OUT, VALIDATION = Split.HELD_OUT, Split.VALIDATION
@@ -98,15 +99,15 @@ def test_no_exact_score_stands_in_the_project_or_in_an_answer(hidden: World) -> 
     values = {run["value"] for score in exact for run in score["runs"]}
     values |= {score["mean"] for score in exact} | {score["baseline"] for score in exact}
     values |= {end for score in exact for end in score["interval"]}
+    values |= {end for score in exact for run in score["runs"] for end in run["interval"]}
     assert None not in values
-    spelled = {f"{value:.4g}" for value in values if value not in (0, 1)} | {
-        repr(value) for value in values if value not in (0, 1)
-    }
     plan = hidden.project.plan()
     releases = [latest_release(hidden.project, experiment, plan, split) for split in Split]
     told = {one.mean for one in releases if one is not None}
-    secret = {text for text in spelled if float(text) not in told and len(text) > 4}
+    secret = long_ones(values - told)
     assert len(secret) > 6
+    wanted = spelled(secret)
+    assert wanted.search(json.dumps(exact))
     answers = {
         "show": json.dumps(
             {**experiment_row(hidden.project, record), **details(hidden.project, record)},
@@ -117,7 +118,16 @@ def test_no_exact_score_stands_in_the_project_or_in_an_answer(hidden: World) -> 
     }
     for where, text in {**texts(hidden), **answers}.items():
         if not where.startswith("data/") and "checkpoint" not in where and "metrics" not in where:
-            assert [value for value in secret if value in text] == [], where
+            assert wanted.findall(text) == [], where
+
+
+def test_what_is_shown_of_sealed_scores_says_whether_there_is_one(hidden: World) -> None:
+    experiment = scored(hidden)
+    shown = details(hidden.project, hidden.project.ledger.experiment(experiment))
+    told = [(row["value"], row["scored"]) for row in shown["evaluations"]]
+    assert told == [(None, True)] * 3
+    state = texts(hidden)[".harness/memory/STATE.md"]
+    assert "of 20 bits" in state, "the bound of a plan that names none"
 
 
 def test_no_plain_hash_of_secret_data_stands_in_the_project(hidden: World) -> None:

@@ -6,7 +6,9 @@ import json
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from harness.ledger.verify import verify
 from tests.cli.journey import Answer, Journey, make_project
 from tests.interactive.sklearn_repository import git
 
@@ -50,7 +52,8 @@ class Lab:
 
     def hashes(self) -> dict[str, str]:
         """Content of everything kept, the whole control folders included; not what SQLite keeps
-        beside its file."""
+        beside its file. Each session leaves its start in the ledger, so of ledger and anchors
+        stands here what holds whatever sessions began."""
         folders = [self.state, self.root / ".claude", self.root / ".harness/experiments"]
         folders += [self.worktree / ".claude", self.worktree / ".harness"]
         files = [
@@ -61,23 +64,40 @@ class Lab:
             self.root / ".harness/config.toml",
             self.root / "plan.md",
         ]
-        ledger = self.state / "ledger.db"
-        beside = {ledger, *(self.state / "anchors").iterdir()}
+        ledger, anchors = self.state / "ledger.db", self.state / "anchors"
         kept = [path for path in files if not path.name.endswith(("-wal", "-shm"))]
-        hashes = {
-            str(path): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in kept
-            if path not in beside
-        }
-        return hashes | {str(ledger): facts_of(ledger)}
+        hashes = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
+        moving = {str(path): anchored(path, ledger) for path in anchors.glob("*.json")}
+        assert moving, "a ledger has an anchor"
+        assert verify(ledger, anchors) == []
+        return hashes | moving | {str(ledger): facts_of(ledger)}
+
+
+STARTS = {"session_began", "session_seen"}
+"""Facts that each session leaves."""
 
 
 def facts_of(ledger: Path) -> str:
     """A digest of all facts but those that each session leaves when it starts."""
-    query = "SELECT seq, kind, data FROM facts ORDER BY position"
-    with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as database:
-        rows = [row for row in database.execute(query) if not row[1].startswith("session_")]
+    rows = [row for row in read_facts(ledger, "seq, kind, data") if row[1] not in STARTS]
     return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
+def anchored(path: Path, ledger: Path) -> str:
+    """Whether an anchor names a fact of its writer after which only sessions began; else what it
+    says."""
+    said = json.loads(path.read_bytes())
+    rows = [
+        row[1:] for row in read_facts(ledger, "writer, seq, hash, kind") if row[0] == path.stem
+    ]
+    named = [row for row in rows if row[:2] == (said["seq"], said["hash"])]
+    later = {kind for seq, _, kind in rows if seq > said["seq"]}
+    return "holds" if named and later <= STARTS else str(said)
+
+
+def read_facts(ledger: Path, columns: str) -> list[tuple[Any, ...]]:
+    with contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as database:
+        return list(database.execute(f"SELECT {columns} FROM facts ORDER BY position"))
 
 
 def make_fresh(base: Path, *init: str) -> Journey:

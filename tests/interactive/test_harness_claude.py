@@ -1,16 +1,20 @@
 """`harness claude` in a terminal: the real CLI in a sandbox, the judge outside, the journey of the
 README by its tools, by Bash and by a slash command."""
 
+import shlex
 import shutil
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import pytest
 
+from harness.model_gateway.wire import tool_results
 from tests.cli.journey import Journey
-from tests.interactive.gateway import bash, call, open_gateway
+from tests.interactive.gateway import bash, call, open_gateway, shown
 from tests.interactive.lab import must
+from tests.interactive.sklearn_repository import git
 from tests.interactive.tmux import Terminal, interactive
 from tests.judge.inside import SANDBOXES, left_over
 
@@ -108,7 +112,107 @@ def test_the_journey_inside(fresh: Journey, sandbox: str) -> None:
     moved = [".claude/settings.local.json"] if sandbox == "landlock" else []
     assert [change["path"] for change in audit["changes"]] == moved
     assert audit["unguarded"] == []
-    end = time.monotonic() + 20
-    while left_over(fresh.home) and time.monotonic() < end:
+    ended(fresh.home)
+
+
+TOLD = (
+    "harness experiment new --hypothesis centroids > new.txt 2>&1;"
+    f" echo 'model: centroids' > {EXPERIMENT}/config.yaml;"
+    " harness train exp-0001 > train.txt 2>&1; harness evaluate exp-0001 > evaluate.txt 2>&1;"
+    " echo over > over.txt"
+)
+"""What the model types in a session that has to show that its judge answers."""
+FREE = ("--permission-mode", "default", "--allowedTools", "Bash,Write")
+
+
+def row_of(journey: Journey, root: Path) -> dict[str, str]:
+    answer = must(journey.harness("experiment", "list", "--json", cwd=root))
+    (row,) = answer.document["experiments"]
+    return {name: row[name] for name in ("experiment", "evidence")}
+
+
+def test_a_session_that_is_resumed_goes_on(fresh: Journey) -> None:
+    """It sees the earlier conversation, and has a judge of its own."""
+    root, session = fresh.root, str(uuid.uuid4())
+    prompts = {
+        "PLEASE REMEMBER THE WORD quokka": ["FIRST-ANSWER"],
+        "PLEASE GO ON": [[bash("told", TOLD, timeout=240_000)], "SECOND-ANSWER"],
+    }
+    started = program("bwrap")
+    with open_gateway(prompts) as gateway:
+        first = ("--session-id", session, *FREE)
+        with interactive(root, fresh.home, gateway, *first, program=started) as terminal:
+            terminal.say("PLEASE REMEMBER THE WORD quokka", until="FIRST-ANSWER")
+            terminal.write("/exit")
+            terminal.keys("Enter")
+            ended(fresh.home)
+        again = ("--resume", session, *FREE)
+        with interactive(root, fresh.home, gateway, *again, program=started) as terminal:
+            terminal.wait_for("FIRST-ANSWER")
+            terminal.say("PLEASE GO ON", until="PLEASE GO ON")
+            until(terminal, root / "over.txt")
+            terminal.wait_for("SECOND-ANSWER")
+        asked = next(item for item in gateway.requests if "PLEASE GO ON" in shown(item))
+        assert "quokka" in shown(asked)
+        assert "FIRST-ANSWER" in shown(asked)
+    assert gateway.failure is None
+    assert "completed" in (root / "train.txt").read_text()
+    assert row_of(fresh, root) == {"experiment": "exp-0001", "evidence": "recomputed"}
+    receipts = root / ".harness/receipts" / f"{session}.jsonl"
+    assert '"sandbox":"bwrap"' in receipts.read_text().replace(" ", "")
+    ended(fresh.home)
+
+
+def test_a_linked_worktree(fresh: Journey, tmp_path: Path) -> None:
+    """Its repository and its guards' snapshot are those of the main worktree, to be read; training
+    runs the worktree's code."""
+    root, tree = fresh.root, tmp_path / "a worktree"
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "A project")
+    git(root, "worktree", "add", "-q", "-b", "side", str(tree))
+    shutil.copytree(root / "data", tree / "data")
+    (tree / "train.py").write_text((tree / "train.py").read_text() + "print('THE-TREE')\n")
+    main = shlex.quote(str(root))
+    tries = [
+        bash("git", "git status --short && git log --oneline"),
+        bash("main", f"echo x > {main}/plan.md; echo x > {main}/.git/config; echo tried"),
+        bash("judge", "harness plan approve; echo code $?"),
+        call("plan", "Write", file_path=str(tree / ".harness/config.toml"), content="x"),
+        call("fine", "Write", file_path=str(tree / "typed.py"), content="x = 1\n"),
+    ]
+    kept = {path: path.read_bytes() for path in (root / "plan.md", root / ".git/config")}
+    prompts = {
+        "PLEASE LOOK": [tries, "LOOKED"],
+        "PLEASE GO ON": [[bash("told", TOLD, timeout=240_000)], "WENT-ON"],
+    }
+    with (
+        open_gateway(prompts) as gateway,
+        interactive(tree, fresh.home, gateway, *FREE, program=program("bwrap")) as terminal,
+    ):
+        terminal.say("PLEASE LOOK", until="LOOKED")
+        terminal.say("PLEASE GO ON", until="PLEASE GO ON")
+        until(terminal, tree / "over.txt")
+        terminal.wait_for("WENT-ON")
+        results = tool_results(gateway.requests[-1].body)
+    assert gateway.failure is None
+    assert "A project" in results["git"]
+    assert "train.py" in results["git"]
+    assert "human" in results["judge"] or "person" in results["judge"]
+    assert (tree / "typed.py").read_text() == "x = 1\n"
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert (tree / ".harness/config.toml").read_text() != "x"
+    assert "completed" in (tree / "train.txt").read_text()
+    stdout = [path.read_text() for path in (tree / EXPERIMENT).glob("runs/*/stdout.log")]
+    assert stdout
+    assert all("THE-TREE" in text for text in stdout)
+    assert row_of(fresh, tree) == {"experiment": "exp-0001", "evidence": "recomputed"}
+    must(fresh.harness("ledger", "verify", cwd=tree))
+    ended(fresh.home)
+
+
+def ended(home: Path) -> None:
+    """Wait until no process of a session is left."""
+    end = time.monotonic() + 30
+    while left_over(home) and time.monotonic() < end:
         time.sleep(0.2)
-    assert left_over(fresh.home) == []
+    assert left_over(home) == []

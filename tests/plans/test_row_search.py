@@ -57,25 +57,31 @@ def flat(table: Columns) -> np.ndarray:
     return np.concatenate(numbers, axis=1)
 
 
-DRAW = np.random.default_rng(8)
-ORDER = DRAW.permutation(200)
+def draw() -> np.random.Generator:
+    """A generator of its own for each draw: what is drawn depends on no other test."""
+    return np.random.default_rng(8)
+
+
+ORDER = draw().permutation(200)
 FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "exact": lambda x: x,
     "in another order": lambda x: x[ORDER],
     "from the last": lambda x: x[::-1],
-    "columns in another order": lambda x: x[:, DRAW.permutation(x.shape[1])],
+    "columns in another order": lambda x: x[:, draw().permutation(x.shape[1])],
     "rounded to 3 decimals": lambda x: np.round(x, 3),
     "rounded, columns in another order": lambda x: np.round(x[:, ::-1], 2),
     "4 digits": lambda x: np.array([[float(f"{v:.4g}") for v in row] for row in x]),
     "float32": lambda x: x.astype(np.float32).astype(float),
     "another sign": lambda x: -x,
-    "some signs": lambda x: x * np.where(DRAW.random(x.shape[1]) < 0.5, -1, 1),
+    "some signs": lambda x: x * np.where(draw().random(x.shape[1]) < 0.5, -1, 1),
     "transposed": lambda x: x.T,
-    "among train rows": lambda x: np.concatenate([TRAIN["x"], x])[DRAW.permutation(600)],
-    "with columns more": lambda x: np.column_stack([DRAW.random(200), x, DRAW.random((200, 2))]),
+    "among train rows": lambda x: np.concatenate([TRAIN["x"], x])[draw().permutation(600)],
+    "with columns more": lambda x: np.column_stack(
+        [draw().random(200), x, draw().random((200, 2))]
+    ),
     "some of the columns": lambda x: x[:, [4, 1]],
     "one column among others": lambda x: np.column_stack(
-        [DRAW.random((200, 3)), x[ORDER, 2], DRAW.integers(0, 9, 200)]
+        [draw().random((200, 3)), x[ORDER, 2], draw().integers(0, 9, 200)]
     ),
     "a half of the rows": lambda x: x[:100],
     "one row of numbers": lambda x: x.reshape(1, -1),
@@ -221,7 +227,7 @@ def test_labels_in_order_are_found_wherever_they_stand(tmp_path: Path, form: str
 
 
 def test_labels_as_a_spare_column_of_train_and_as_digits(tmp_path: Path) -> None:
-    spare = np.concatenate([HELD_OUT["y"], DRAW.integers(0, 3, 200)])
+    spare = np.concatenate([HELD_OUT["y"], draw().integers(0, 3, 200)])
     np.savez(tmp_path / "train.npz", **TRAIN, fold=spare)
     found = looked(tmp_path, own=frozenset({"train.npz"}))
     assert refused(found) == ["held_out_elsewhere"], found

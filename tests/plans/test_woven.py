@@ -83,7 +83,8 @@ def test_a_label_beside_the_values_forbids_an_approval(name: str) -> None:
 
 
 def test_a_label_that_stands_in_one_table_alone_is_found() -> None:
-    train = {"x": DRAW.normal(size=(3 * N, 4)), "y": DRAW.integers(0, 2, 3 * N)}
+    draw = np.random.default_rng(12)
+    train = {"x": draw.normal(size=(3 * N, 4)), "y": draw.integers(0, 2, 3 * N)}
     held_out = {
         "x": put(
             X,
@@ -222,8 +223,9 @@ def test_the_chance_is_the_one_of_fishers_exact_test() -> None:
 
 
 def test_planes_of_rounded_numbers_are_in_their_digits() -> None:
-    rounded = planes("x", np.round(DRAW.normal(size=N) * 40, 3))
+    draw = np.random.default_rng(13)
+    rounded = planes("x", np.round(draw.normal(size=N) * 40, 3))
     assert all(plane.level.startswith("digit") for plane in rounded if plane.fine)
     assert any(plane.fine for plane in rounded)
-    measured = planes("x", DRAW.normal(size=N))
+    measured = planes("x", draw.normal(size=N))
     assert {plane.level for plane in measured if plane.fine} == {f"bit {n}" for n in range(45)}

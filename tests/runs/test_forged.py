@@ -4,17 +4,21 @@ that look alike.
 Each is trained by `train` and judged by the gate, as a person would.
 """
 
+import itertools
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from runs_support import GOOD, PLAN, Trainer
 
+from harness.artifacts.metrics_file import Row
 from harness.domain.statuses import RunStatus, Verdict
 from harness.gates.check import check_gate, standing
 from harness.gates.findings import FINDINGS
 from harness.ledger.project import Project
+from harness.runs.checkpoint_watch import CheckpointWatch
 from harness.views.snapshot import experiment_row
 from harness.views.tables import score_text
 from tests.blobs import make_root
@@ -38,6 +42,10 @@ def forged(epoch, seconds):
     return json.dumps({"t": stamp(seconds), "event": "epoch", "run": os.environ["HARNESS_EXPERIMENT"] + "/"
         + os.environ["HARNESS_RUN"], "attempt": 1, "epoch": epoch, "metrics": {"loss": 1 / (1 + epoch)}}) + "\\n"
 
+def seen(rows):  # until the supervisor has looked at so many
+    while not (top / f"../seen-{rows}").exists():
+        time.sleep(0.01)
+
 def save(content=None):
     weights.write_text(content or f"weights of the seed {log.seed}, " * 5)
     log.checkpoint_saved(weights, epoch=0, final=True)
@@ -60,7 +68,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
     ),
     "a bad loss rewritten in place": (
         (
-            "log.start(); log.epoch(0, {'loss': 912345.5}); time.sleep(0.5); save(); log.end();"
+            "log.start(); log.epoch(0, {'loss': 912345.5}); seen(2); save(); log.end();"
             "text = rows.read_text().replace('912345.5', '0.5'); rows.write_text(text)"
         ),
         "metrics_rewritten",
@@ -68,7 +76,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "rows put in place of others": (
         (
             # A number that no time of a row can contain.
-            "log.start(); log.epoch(0, {'loss': 912345.5}); time.sleep(0.5); save(); log.end();"
+            "log.start(); log.epoch(0, {'loss': 912345.5}); seen(2); save(); log.end();"
             "(folder / 'new').write_text(rows.read_text().replace('912345.5', '0.5'));"
             "os.replace(folder / 'new', rows)"
         ),
@@ -114,7 +122,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
     ),
     "weights that are written after they were told of": (
         (
-            "log.start(); log.epoch(0, {'loss': 1}); save(); time.sleep(0.5);"
+            "log.start(); log.epoch(0, {'loss': 1}); save(); seen(3);"
             " weights.write_text('better weights than these there are none'); log.end()"
         ),
         "checkpoint_changed",
@@ -123,7 +131,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
         (
             "log.start(); log.epoch(0, {'loss': 1}); save(); other = folder / 'other';"
             " other.write_text('better weights than these there are none');"
-            " time.sleep(0.5); os.utime(other, ns=(weights.stat().st_mtime_ns,) * 2);"
+            " seen(3); os.utime(other, ns=(weights.stat().st_mtime_ns,) * 2);"
             " os.replace(other, weights); log.end()"
         ),
         "checkpoint_changed",
@@ -254,6 +262,19 @@ def root(tmp_path: Path) -> Path:
     config = root / ".harness/config.toml"
     config.write_text(config.read_text() + 'known_checkpoints = ["../known.bin"]\n')
     return root
+
+
+@pytest.fixture(autouse=True)
+def looks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tell training what the supervisor has looked at, as no training is told."""
+    take, numbers = CheckpointWatch.take, itertools.count(1)
+
+    def told(watch: CheckpointWatch, rows: Sequence[Row]) -> None:
+        take(watch, rows)
+        for _ in rows:
+            (root.parent / f"seen-{next(numbers)}").touch()
+
+    monkeypatch.setattr(CheckpointWatch, "take", told)
 
 
 def judged(project: Project) -> set[str]:
