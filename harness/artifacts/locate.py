@@ -9,7 +9,7 @@ from harness.domain.ids import experiment_number, no_experiment, run_number
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import ExperimentStatus, RunStatus
 from harness.errors import NotFoundError
-from harness.settings import Settings
+from harness.settings import Settings, in_main_worktree
 
 
 class Layout:
@@ -32,6 +32,8 @@ class Layout:
         """Sizes and times of the judge's files as one digest, and the digest of their contents."""
         self.judge_approved = self.state / "judge-approved.json"
         """The judge's files as they were when the plan was approved."""
+        self.trees = self.state / "trees.json"
+        """The working trees of this machine that opened experiments; see artifacts.trees."""
         self.anchors = self.state / "anchors"
         self.vault = self.state / "vault"
         self.objects = self.vault / "objects"
@@ -76,6 +78,10 @@ class Layout:
             return self._memory.parent / Path(_path(name, Scope.PROJECT)).name
         return self.root / _path(name, Scope.PROJECT)
 
+    def shared(self, name: str) -> Path:
+        """As `project`, in the main worktree: hooks of all linked ones keep and read it there."""
+        return (in_main_worktree(self.root) or self.root) / _path(name, Scope.PROJECT)
+
     def experiment(self, experiment: str, name: str | None = None) -> Path:
         """An experiment's folder or artifact. Raises NotFoundError when `experiment` is no id."""
         try:
@@ -109,6 +115,10 @@ class Layout:
     def relative(self, path: Path) -> str:
         """`path` from the root, with forward slashes. Raises ValueError when it is outside."""
         return path.relative_to(self.root).as_posix()
+
+    def shown(self, path: Path) -> str:
+        """`path` from the root; whole when it is outside."""
+        return self.relative(path) if path.is_relative_to(self.root) else str(path)
 
 
 def hand_off_name(at: str, digest: str) -> str:

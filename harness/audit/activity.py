@@ -101,17 +101,6 @@ def transcript_home(environment: Mapping[str, str]) -> Path:
     return (Path(named) if named else Path(home or "~").expanduser() / ".claude") / _PROJECTS
 
 
-def worktrees(root: Path) -> list[Path]:
-    """The linked git worktrees of the repository whose main one is at `root`."""
-    folders = []
-    for link in sorted((root / ".git" / "worktrees").glob("*/gitdir")):
-        try:
-            folders.append(Path(read_bytes(link).decode("utf-8").strip()).parent)
-        except (UsageError, UnicodeDecodeError):
-            continue
-    return [path for path in folders if path.is_dir()]
-
-
 def transcripts_of(root: Path, folder: Path, since: datetime | None) -> Iterator[Path]:
     """The transcripts in `folder`, written to after `since`, that may be of the project `root`."""
     # Claude Code names a transcript's folder after the session's working directory. A session that

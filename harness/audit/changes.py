@@ -9,12 +9,20 @@ from typing import Any
 
 import orjson
 
-from harness.artifacts.content import content_hash, hash_file, read_bytes
+from harness.artifacts.content import (
+    content_hash,
+    hash_file,
+    read_bytes,
+)
 from harness.contract.artifacts import BY_NAME, Scope
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import UsageError
 from harness.files import canonical_json, sha256_bytes
-from harness.guard.accepted import Accepted, control_listing
+from harness.guard.accepted import (
+    Accepted,
+    control_listing,
+    repository_of,
+)
 from harness.guard.control_files import (
     GIT,
     MISSING,
@@ -26,7 +34,7 @@ from harness.guard.control_files import (
 )
 from harness.guard.policy.snapshot import differs
 from harness.ledger.project import Project
-from harness.plans.approved import frozen_changes
+from harness.plans.approved import NOT_HERE, frozen_changes
 
 _MOST_PARTS = 3
 
@@ -97,7 +105,8 @@ def _control_change(root: Path, path: str, parts: list[tuple[str, str, str]]) ->
     expected, actual = (
         _together(path, {part[0]: part[place] for part in parts}) for place in (1, 2)
     )
-    change = _change(ChangeKind.CONTROL, root, path, expected, actual)
+    place = repository_of(root) if path.startswith(GIT) else root
+    change = _change(ChangeKind.CONTROL, place, path, expected, actual)
     return (
         change if [part for part, _, _ in parts] == [""] else replace(change, parts=tuple(parts))
     )
@@ -131,7 +140,7 @@ def page_changes(project: Project, edited: Iterable[tuple[str, str, str | None]]
 
 def receipt_changes(project: Project, accepted: Accepted) -> list[Change]:
     """Receipts that did not only grow."""
-    root, folder = project.layout.root, project.layout.project("receipts")
+    root, folder = project.layout.root, project.layout.shared("receipts")
     changes = []
     for name, seen in sorted(accepted.receipts.items()):
         try:
@@ -139,14 +148,14 @@ def receipt_changes(project: Project, accepted: Accepted) -> list[Change]:
         except UsageError:
             actual = MISSING
         if actual != seen.sha256:
-            path = project.layout.relative(folder / name)
+            path = project.layout.shown(folder / name)
             changes.append(_change(ChangeKind.RECEIPTS, root, path, seen.sha256, actual))
     return changes
 
 
 def policy_changes(project: Project, snapshot: Mapping[str, Any]) -> list[Change]:
     """The policy file of the hooks, when it differs from `snapshot`, which is by the ledger."""
-    path = project.layout.project("policy")
+    path = project.layout.shared("policy")
     try:
         data = read_bytes(path)
         written = orjson.loads(data)
@@ -158,9 +167,8 @@ def policy_changes(project: Project, snapshot: Mapping[str, Any]) -> list[Change
         sha256_bytes(orjson.dumps(snapshot)),
         sha256_bytes(data) if path.exists() else MISSING,
     )
-    return [
-        _change(ChangeKind.POLICY, project.layout.root, project.layout.relative(path), *digests)
-    ]
+    shown = project.layout.shown(path)
+    return [_change(ChangeKind.POLICY, project.layout.root, shown, *digests)]
 
 
 def recorded_changes(project: Project) -> Iterator[Change]:
@@ -172,12 +180,15 @@ def recorded_changes(project: Project) -> Iterator[Change]:
     if project.ledger.plan() is not None:
         for change in frozen_changes(project, project.plan()):
             data = change.data
+            if change.code == NOT_HERE:
+                continue
             if Path(data["path"]).is_absolute() and not project.layout.vault.exists():
                 continue
             yield _change(ChangeKind.FROZEN, root, data["path"], data["expected"], data["actual"])
     if any(True for _ in project.layout.experiments.glob("*/runs/*")):
         yield from _runs(project)
-    for experiment in project.ledger.experiments(statuses=list(CLOSED_EXPERIMENTS)):
+    closed = project.ledger.experiments(statuses=list(CLOSED_EXPERIMENTS))
+    for experiment in project.here(closed):
         verdict = project.ledger.latest_verdict(experiment.id)
         for name, expected in sorted(verdict.evidence.items()) if verdict else []:
             if name in BY_NAME and BY_NAME[name].scope is Scope.EXPERIMENT:
@@ -187,7 +198,7 @@ def recorded_changes(project: Project) -> Iterator[Change]:
 
 
 def _runs(project: Project) -> Iterator[Change]:
-    for experiment in project.ledger.experiments():
+    for experiment in project.here(project.ledger.experiments()):
         for run in project.ledger.runs(experiment.id):
             for name, expected in sorted(run.files.items()):
                 yield from _recorded(

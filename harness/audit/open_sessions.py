@@ -80,7 +80,7 @@ def _seen(
         if session not in known and (trace := trace or left()):
             yield session, trace
     noted: set[str] = set()
-    for path in _written_since(project.layout.project("receipts"), since):
+    for path in _written_since(project.layout.shared("receipts"), since):
         noted.add(path.stem)
         if path.stem not in known and _is_plain(project, path, since):
             yield path.stem, RECEIPT

@@ -1,14 +1,30 @@
 """The audit of protected paths: what changed since a person accepted it, in which session, and the
 calls that went past the guards. No part of it needs a hook that fired."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import (
+    Iterable,
+    Mapping,
+    Sequence,
+    Set,
+)
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from harness.audit.activity import Activity, Call, read_activities, transcripts_of, worktrees
-from harness.audit.attribution import Names, Suspect, spells, suspects
+from harness.artifacts.trees import linked_roots
+from harness.audit.activity import (
+    Activity,
+    Call,
+    read_activities,
+    transcripts_of,
+)
+from harness.audit.attribution import (
+    Names,
+    Suspect,
+    spells,
+    suspects,
+)
 from harness.audit.changes import (
     Change,
     control_changes,
@@ -18,14 +34,24 @@ from harness.audit.changes import (
     receipt_changes,
     recorded_changes,
 )
-from harness.audit.unguarded import Unguarded, judged_again, unguarded
+from harness.audit.unguarded import (
+    Unguarded,
+    judged_again,
+    unguarded,
+)
 from harness.clock import parse_iso
 from harness.contract.installation import AGENTS
 from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS
-from harness.guard.accepted import Accepted, accepted_list, note_receipts
+from harness.guard.accepted import (
+    Accepted,
+    accepted_list,
+    note_receipts,
+)
 from harness.guard.agent_files import AgentFile, read_agents
+from harness.guard.policy.snapshot import in_tree
 from harness.ledger.project import Project
+from harness.settings import CONFIG, in_main_worktree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,19 +153,26 @@ def activities_of(
 ) -> list[Activity]:
     """The sessions of the project, its worktrees included."""
     root = project.layout.root
-    places = (root, *worktrees(root))
+    main = in_main_worktree(root) or root
+    places = dict.fromkeys((root, main, *linked_roots(main)))
     files = dict.fromkeys(
         path
         for folder in transcripts
         for place in places
         for path in transcripts_of(place, folder, since)
     )
-    return read_activities(project.layout.project("receipts"), files)
+    return read_activities(project.layout.shared("receipts"), files)
 
 
 def _snapshots(snapshot: Mapping[str, Any], root: Path) -> list[dict[str, Any]]:
     """The rules for the project and for each of its worktrees."""
-    return [dict(snapshot), *({**snapshot, "root": str(place)} for place in worktrees(root))]
+    main = in_main_worktree(root) or root
+    places = [place for place in linked_roots(main) if place != main]
+    in_work = {
+        str(place): in_tree(snapshot, str(place)) if (place / CONFIG).is_file() else {}
+        for place in places
+    }
+    return [dict(snapshot), *({**snapshot, "root": root, **own} for root, own in in_work.items())]
 
 
 def _names(snapshots: Sequence[Mapping[str, Any]], root: str) -> Names:

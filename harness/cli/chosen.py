@@ -1,9 +1,9 @@
-"""The experiment that a command is about: the named one, else the only one that is not decided."""
+"""The experiment that a command is about: the named one, else the only one of this working tree
+that is not decided."""
 
 import click
 
 from harness.cli.output import tell
-from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.errors import UsageError
 from harness.ledger.project import Project
 
@@ -15,8 +15,7 @@ def chosen(project: Project, named: str | None, line: str) -> str:
     UsageError (no_experiment) unless exactly one is open."""
     if named is not None:
         return named
-    undecided = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
-    found = [one.id for one in project.ledger.experiments(statuses=undecided)]
+    found = [one.id for one in project.undecided()]
     if len(found) == 1:
         tell(f"{found[0]} is the open experiment")
         return found[0]

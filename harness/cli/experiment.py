@@ -1,5 +1,6 @@
 """`harness experiment new | result | list | show | compare`."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -189,6 +190,13 @@ def _claims(options: Sequence[str]) -> dict[str, str]:
     return claims
 
 
+def _of_tree(tree: dict[str, Any] | None) -> list[str]:
+    if tree is None or tree["here"]:
+        return []
+    where = f": `cd {shlex.quote(tree['folder'])}`" if tree["folder"] else ", not on this machine"
+    return [f"of       {tree['words']}{where}; its files are there"]
+
+
 def _told(told: dict[str, Any]) -> str:
     return (
         f"told     {told['experiment_bits']:g} bits of secret labels by this experiment,"
@@ -214,6 +222,7 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
     head = [
         f"{row['experiment']}  {row['status']}  {row['hypothesis']}",
         f"parent   {row['parent'] or '-'}",
+        *_of_tree(row["tree"]),
         f"score    {score_text(row)}",
         f"verdict  {document['standing'] or '-'}{elsewhere}{gate}",
         *([_told(document["told"])] if document["told"] else []),

@@ -6,10 +6,22 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
+from harness.cli.output import (
+    CommandGroup,
+    emit,
+    environment,
+    json_option,
+    project_option,
+)
 from harness.cli.person import require_person
+from harness.cli.reading import reading
 from harness.ledger.exchange import export_facts, import_facts
 from harness.ledger.project import open_layout
+from harness.ledger.travelling import (
+    Ahead,
+    facts_ahead,
+    facts_left_out,
+)
 from harness.ledger.verify import verify
 from harness.rendering.derived import write_derived
 
@@ -25,13 +37,28 @@ def command() -> None:
 @project_option
 @json_option
 def verify_command(project: Path, as_json: bool) -> None:
-    """Re-derive every hash; exit 1 and name the fact that was changed, moved or cut."""
+    """Re-derive every hash; exit 1 and name the fact that was changed, moved or cut.
+
+    Also names facts that git brought and the ledger lacks, those that a merge left out too.
+    """
     layout = open_layout(project, environment())
     problems = verify(layout.ledger_db, layout.anchors, layout.facts_dir)
-    document = {"verified": not problems, "problems": [problem._asdict() for problem in problems]}
+    waiting = [] if problems else _waiting(project)
+    document = {
+        "verified": not problems,
+        "problems": [problem._asdict() for problem in problems],
+        "waiting": [ahead._asdict() for ahead in waiting],
+    }
     lines = [problem.message for problem in problems] or ["every fact is unchanged"]
+    lines += [f"{ahead.words}: {ahead.way}" for ahead in waiting]
     emit(document, *lines, as_json=as_json)
     sys.exit(1 if problems else 0)
+
+
+def _waiting(start: Path) -> list[Ahead]:
+    with reading(start) as opened:
+        ahead = facts_ahead(opened.ledger, opened.layout)
+        return [*ahead, *facts_left_out(opened.ledger, opened.layout)]
 
 
 @command.command("rebuild")

@@ -29,7 +29,7 @@ def command(check: bool, project: Path, as_json: bool) -> None:
     if not check and (root / CONFIG).exists():
         # The snapshot comes first: hooks deny every call without it, even if rendering fails.
         with changing(root, deriving=True) as opened:
-            differing.append(opened.layout.relative(write_policy_snapshot(opened)))
+            differing.append(opened.layout.shown(write_policy_snapshot(opened)))
     differing += [str(path) for path in render(root, check=check)]
     if not check:
         _accept(root, differing)

@@ -8,6 +8,7 @@ import click
 from harness.cli.output import emit, json_option, project_option, sandbox_for
 from harness.cli.reading import reading
 from harness.domain.plain_text import one_line
+from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.projections.briefing import briefing
 from harness.views.snapshot import snapshot
 from harness.views.tables import experiments_table
@@ -47,6 +48,11 @@ def _text(picture: dict[str, Any]) -> list[str]:
         lines.append(
             "memory   the facts of this clone are not imported yet: `harness ledger import`"
         )
+    lines += [
+        f"memory   facts of writer {ahead['writer']} came with git ({ahead['path']}) and are not"
+        " taken in: `harness ledger import`"
+        for ahead in picture["facts_ahead"]
+    ]
     if plan and plan["changed"]:
         lines.append(
             f"         {plan['path']} has changed since; `harness plan approve` makes a new version"
@@ -61,6 +67,12 @@ def _text(picture: dict[str, Any]) -> list[str]:
         )
     if picture["active"]:
         lines.append(f"active   {picture['active']}")
+    lines += [
+        f"of       {row['tree']['words']}: {row['experiment']} is {row['status']}"
+        + (f" in {row['tree']['folder']}" if row["tree"]["folder"] else ", in another clone")
+        for row in picture["experiments"]
+        if row["tree"] and not row["tree"]["here"] and row["status"] not in CLOSED_EXPERIMENTS
+    ]
     lines += [
         f"running  {run['experiment']}/{run['run']} seed {run['seed']}"
         + ("" if run["alive"] else "  (process gone)")

@@ -15,7 +15,6 @@ from harness.guard.agent_files import hooks_mode
 from harness.guard.policy.receipt import file_name
 from harness.judge.identity import CALLER
 from harness.ledger.project import Project
-from harness.settings import in_main_worktree
 
 
 def warn_unguarded(project: Project, environment: Mapping[str, str]) -> None:
@@ -33,8 +32,4 @@ def warn_unguarded(project: Project, environment: Mapping[str, str]) -> None:
 
 
 def _is_seen(layout: Layout, session: str) -> bool:
-    """A linked worktree's receipts are the main one's."""
-    folder = layout.project("receipts")
-    main = in_main_worktree(layout.root)
-    places = [folder] if main is None else [folder, main / folder.relative_to(layout.root)]
-    return any((place / file_name(session)).is_file() for place in places)
+    return (layout.shared("receipts") / file_name(session)).is_file()

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.artifacts.experiment_files import render_hypothesis, render_result
+from harness.artifacts.trees import this_tree
 from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
 from harness.domain.plain_text import inline, one_line, plain
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
-    CLOSED_EXPERIMENTS,
     DecisionKind,
     ExperimentStatus,
     Verdict,
@@ -75,7 +75,12 @@ def open_experiment(
             return _make_folder(project.layout.experiment(identifier))
 
         repeated = project.ledger.open_experiment(
-            hypothesis=line, parent=parent, by=by, session=session, reserve=reserve
+            hypothesis=line,
+            parent=parent,
+            by=by,
+            session=session,
+            reserve=reserve,
+            tree=this_tree(project.layout),
         )
     ensure_hypothesis(project, repeated, rationale)
     return repeated
@@ -120,8 +125,9 @@ def record_result(
 
 
 def require_open(project: Project, experiment: str, what: str) -> None:
-    """Raises RefusedError when the experiment is decided: its `what` must stay."""
-    status = project.ledger.experiment(experiment).status
+    """Raises RefusedError when the experiment is decided: its `what` must stay; or when it is
+    another tree's (other_tree)."""
+    status = project.require_here(experiment).status
     require_open_experiment(experiment, status, f"its {what} stands")
 
 
@@ -207,8 +213,9 @@ def _one_line(hypothesis: str) -> str:
 
 
 def _same_again(project: Project, line: str, parent: str | None) -> Experiment | None:
-    for experiment in project.ledger.experiments(statuses=[ExperimentStatus.OPEN]):
+    for experiment in project.undecided():
         same = line in (experiment.hypothesis, inline(experiment.hypothesis))  # as it was told
+        same = same and experiment.status is ExperimentStatus.OPEN
         if same and experiment.parent == parent and not project.ledger.runs(experiment.id):
             project.layout.experiment(experiment.id).mkdir(parents=True, exist_ok=True)
             return experiment
@@ -216,16 +223,16 @@ def _same_again(project: Project, line: str, parent: str | None) -> Experiment |
 
 
 def undecided_experiment(project: Project) -> Experiment | None:
-    """The one that is neither kept nor discarded."""
-    undecided = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
-    newest = project.ledger.experiments(newest=1, statuses=undecided)
-    return newest[-1] if newest else None
+    """The one of this tree that is neither kept nor discarded."""
+    undecided = project.undecided()
+    return undecided[-1] if undecided else None
 
 
 def _require_room(project: Project, plan: str, limit: int) -> None:
     if waiting := undecided_experiment(project):
         raise RefusedError(
-            f"{waiting.id} is {waiting.status} and not decided; only one experiment can be open.",
+            f"{waiting.id} is {waiting.status} and not decided; only one experiment of a working"
+            " tree can be open.",
             hint=(
                 f"Go on with {waiting.id}, or discard it: `harness gate reject {waiting.id}"
                 " --reason ...`."

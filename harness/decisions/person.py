@@ -2,7 +2,13 @@
 
 from harness.decisions.experiments import decide
 from harness.domain.records import Experiment
-from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Split, Verdict
+from harness.domain.statuses import (
+    DecisionKind,
+    ExperimentStatus,
+    GateName,
+    Split,
+    Verdict,
+)
 from harness.errors import RefusedError, UsageError
 from harness.evaluation.scores import recorded_evaluations
 from harness.gates.check import standing
@@ -17,8 +23,9 @@ def approve(
     """APPROVE and KEEP on a standing PASS of both gates; with `override` OVERRIDE and KEEP.
 
     Raises RefusedError, and records nothing, when it is kept (already_kept) and, without
-    `override`, when it is discarded (already_discarded) or a PASS is missing or stale
-    (validation_not_passed, held_out_not_passed); NotFoundError, UsageError (no_reason).
+    `override`, when it is discarded (already_discarded), another tree's (other_tree), or a PASS is
+    missing or stale (validation_not_passed, held_out_not_passed); NotFoundError, UsageError
+    (no_reason).
     """
     _require_reason(reason)
     record = project.ledger.experiment(experiment)
@@ -35,6 +42,7 @@ def approve(
             " to keep it all the same, add --override.",
         )
     else:
+        project.require_here(record.id)
         first, verdict = DecisionKind.APPROVE, _passed(project, record)
     return [
         _record(project, record.id, kind, by, reason, verdict)

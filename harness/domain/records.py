@@ -17,6 +17,26 @@ TAKEN = "taken"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tree:
+    """The working tree in which an experiment was opened: its files are there."""
+
+    id: str
+    """Drawn at random when the tree opened its first experiment; only its own machine knows the
+    folder."""
+    worktree: str
+    """git's name of the linked worktree; empty for the main one, and without git."""
+    branch: str
+    commit: str
+    """Branch and commit then; empty without a repository, a branch or a commit."""
+
+    @property
+    def words(self) -> str:
+        """E.g. "worktree trial (branch trial)"; "the main tree (branch main)"."""
+        name = f"worktree {self.worktree}" if self.worktree else "the main tree"
+        return f"{name} (branch {self.branch})" if self.branch else name
+
+
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     id: str
     number: int
@@ -28,6 +48,8 @@ class Experiment:
     by: str
     session: str | None
     opened_at: str
+    tree: Tree | None = None
+    """None: nobody noted it."""
 
 
 @dataclass(frozen=True, kw_only=True)

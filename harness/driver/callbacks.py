@@ -88,7 +88,7 @@ class Guard:
             role=self._context.role.name,
             event=EVENT,
         )
-        append_receipt(str(project.layout.project("receipts")), line)
+        append_receipt(str(project.layout.shared("receipts")), line)
 
     async def after_tool(
         self, payload: Any, _tool_use_id: str | None, _context: Any

@@ -8,7 +8,6 @@ from typing import Any
 from harness.artifacts.locate import Layout
 from harness.domain.grade import Caller, CallerKind
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.driver.environment import session_folders
 from harness.driver.session import end_session_processes
 from harness.driver.steps import StepRunner
@@ -39,7 +38,6 @@ DEFAULT_UPSTREAM = "https://api.anthropic.com"
 SCRIPTED_RETRIES = 1
 """A scenario gives the same answer every time."""
 POLL_SECONDS = 0.2
-UNFINISHED = tuple(status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS)
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 
@@ -153,7 +151,7 @@ def _close_leftovers(project: Project, on_progress: OnProgress) -> None:
         on_progress(
             {"event": "session_cut", "text": f"closed session {session.id}, which was cut"}
         )
-    for experiment in project.ledger.experiments(statuses=UNFINISHED):
+    for experiment in project.undecided():
         if is_held(project, experiment.id):
             text = f"{experiment.id}: waiting for the supervisor of an earlier loop"
             on_progress({"event": "waiting", "text": text})

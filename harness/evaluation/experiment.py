@@ -91,10 +91,10 @@ def evaluate_experiment(
     (`gates.check.require_validation_passed`). What has a value already (same checkpoint, scorer,
     libraries and plan version) is skipped. `shuffle_seed` orders the rows that predict sees; drawn
     by default.
-    Raises NotFoundError, RefusedError (query_budget_spent, no_plan), ConfigError
+    Raises NotFoundError, RefusedError (other_tree, query_budget_spent, no_plan), ConfigError
     (interpreter_missing), SandboxError, and what `require_judge` and `admit` raise.
     """
-    approved = plan_of(project, project.ledger.experiment(experiment))
+    approved = plan_of(project, project.require_here(experiment))
     require_judge(project)
     plan = plan_from(approved.content)
     due = not_failed(project, approved, split, _due(project, experiment, approved, split))

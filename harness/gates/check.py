@@ -54,10 +54,12 @@ def check_gate(
     It is recorded only when evidence or outcome differ from the last one's, and the experiment
     becomes judged. For a decided one nothing is recorded, and the answer has no id. `transcripts`:
     folders to look in for the session that changed a control file. Raises NotFoundError for an
-    unknown experiment and RefusedError without a plan, or with another judge (judge_changed).
+    unknown experiment and RefusedError without a plan, with another judge (judge_changed), or for
+    one of another tree (other_tree).
     """
     record = project.ledger.experiment(experiment)
     if record.status not in CLOSED_EXPERIMENTS:
+        project.require_here(experiment)
         require_judge(project)
     asked = gate if gate is not None else due_gate(project, record.id)
     approved = plan_of(project, record)
@@ -129,7 +131,10 @@ def require_validation_passed(project: Project, experiment: str) -> None:
 
 
 def standing(project: Project, verdict: RecordedVerdict) -> Verdict:
-    """The verdict, or STALE when something that it read has changed."""
+    """The verdict, or STALE when something that it read has changed; what another tree's verdict
+    read is there, so here it stands as it was recorded."""
+    if not project.is_here(project.ledger.experiment(verdict.experiment)):
+        return verdict.verdict
     return Verdict.STALE if changed(project, verdict) else verdict.verdict
 
 

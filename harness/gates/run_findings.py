@@ -261,6 +261,11 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "Restore it, or let a person run `harness plan approve`.",
         FAIL,
     ),
+    "data_not_here": FindingKind(
+        "A data split is not in this working tree, and never was.",
+        "A person links or copies it from the tree in which the plan was approved.",
+        INCONCLUSIVE,
+    ),
     "tampering_noticed": FindingKind(
         "Something recorded was changed during this experiment.",
         "Open a new experiment; leave what the harness wrote as it is.",

@@ -6,7 +6,11 @@ control_files.listing says what counts. The list is changed by one process at a 
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import (
+    dataclass,
+    field,
+    replace,
+)
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,11 @@ from typing import Any
 from harness.artifacts.content import read_bytes
 from harness.artifacts.locate import Layout
 from harness.clock import iso
-from harness.errors import ConfigError, NotFoundError, UsageError
+from harness.errors import (
+    ConfigError,
+    NotFoundError,
+    UsageError,
+)
 from harness.files import (
     atomic_write,
     canonical_json,
@@ -33,7 +41,7 @@ from harness.guard.control_files import (
     listing,
 )
 from harness.guard.hooks.control_digests import WORKTREES
-from harness.settings import CONFIG
+from harness.settings import CONFIG, in_main_worktree
 
 _SCHEMA = 1
 
@@ -74,7 +82,9 @@ def control_paths(root: Path) -> tuple[str, ...]:
 
 def control_listing(root: Path) -> dict[str, str]:
     """Entry -> digest of all that counts in the control files of the project at `root`."""
-    found = listing(root, control_paths(root))
+    names, repository = control_paths(root), repository_of(root)
+    own = [name for name in names if not _of_git(name)]
+    found = listing(root, own) | listing(repository, filter(_of_git, names))
     return {
         entry: digest
         for entry, digest in found.items()
@@ -85,6 +95,15 @@ def control_listing(root: Path) -> dict[str, str]:
 def of_file(files: Mapping[str, str], path: str) -> dict[str, str]:
     """The entries of one file."""
     return {entry: files[entry] for entry in files if file_and_part(entry)[0] == path}
+
+
+def repository_of(root: Path) -> Path:
+    """Where the control files below .git are: linked worktrees have the main one's repository."""
+    return in_main_worktree(root) or root
+
+
+def _of_git(path: str) -> bool:
+    return path.split("/")[0] == GIT
 
 
 def read_accepted(layout: Layout) -> Accepted | None:
@@ -233,7 +252,7 @@ def note_receipts(layout: Layout, *, cut: Iterable[str]) -> None:
 
 def seen_receipts(layout: Layout) -> dict[str, Seen]:
     found = {}
-    for path in sorted(layout.project("receipts").glob("*.jsonl")):
+    for path in sorted(layout.shared("receipts").glob("*.jsonl")):
         try:
             data = read_bytes(path)
         except UsageError:

@@ -143,7 +143,7 @@ def _lead(
     )
     server = JudgeServer(
         project.settings,
-        layout.project("receipts"),
+        layout.shared("receipts"),
         folder.socket,
         announcement,
         inherited,

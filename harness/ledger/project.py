@@ -1,12 +1,24 @@
 """One opened project: its settings, paths, ledger and clock."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.artifacts.locate import Layout
+from harness.artifacts.trees import (
+    is_known,
+    own_trees,
+    place_of,
+)
 from harness.clock import Clock, SystemClock
-from harness.domain.grade import OPEN, UNKNOWN, Caller
+from harness.domain.grade import (
+    OPEN,
+    UNKNOWN,
+    Caller,
+)
+from harness.domain.records import Experiment
+from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.errors import ConfigError, RefusedError
 from harness.files import atomic_write, private_folder
 from harness.ledger.facts import ApprovedPlan
@@ -40,6 +52,54 @@ class Project:
                 code="no_plan",
             )
         return approved
+
+    def here(
+        self, experiments: Iterable[Experiment], root: Path | None = None
+    ) -> list[Experiment]:
+        """Those that this tree, or that at `root`, opened, so that their files are there; and those
+        of which nobody noted the tree."""
+        own = own_trees(self.layout, root)
+        return [one for one in experiments if one.tree is None or one.tree.id in own]
+
+    def is_here(self, experiment: Experiment) -> bool:
+        """As `here`, of one."""
+        return bool(self.here([experiment]))
+
+    def undecided(self, root: Path | None = None) -> list[Experiment]:
+        """The experiments of this tree, or of that at `root`, that are neither kept nor discarded,
+        by number."""
+        statuses = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
+        return self.here(self.ledger.experiments(statuses=statuses), root)
+
+    def require_here(self, experiment: str) -> Experiment:
+        """Raises RefusedError (other_tree) for an experiment whose files are in another tree, and
+        NotFoundError."""
+        record = self.ledger.experiment(experiment)
+        if record.tree is None or self.is_here(record):
+            return record
+        where, way = self._elsewhere(record)
+        raise RefusedError(
+            f"{record.id} was opened in {record.tree.words}, {where}: its files are not here.",
+            hint=way,
+            code="other_tree",
+        )
+
+    def _elsewhere(self, record: Experiment) -> tuple[str, str]:
+        """Where the experiment is, and what leads on."""
+        assert record.tree is not None  # it would be here
+        place = place_of(self.layout, record.tree.id)
+        if place is not None:
+            way = f"`cd {shlex.quote(str(place))}` and do it there"
+            return f"in {place}", f"{way}; `git worktree list` names the trees of a repository."
+        anew = (
+            f"a person discards it with `harness gate reject {record.id} --reason TEXT`, and"
+            f" `harness experiment new --parent {record.id} --hypothesis TEXT` opens it anew here."
+        )
+        if is_known(self.layout, record.tree.id):
+            return "a folder that is gone", f"{anew[0].upper()}{anew[1:]}"
+        commit = record.tree.commit[:12]
+        at = f"at commit {commit} of another clone" if commit else "of another clone"
+        return at, f"Go on in the clone that opened it; or {anew}"
 
     def close(self) -> None:
         self.ledger.close()

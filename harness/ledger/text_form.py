@@ -15,7 +15,7 @@ from harness.ledger.replay import stored
 from harness.ledger.schema import facts
 
 _WRITER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\Z")
-_SUFFIX = ".jsonl"
+SUFFIX = ".jsonl"
 _TAIL = 1 << 16
 DIFFERS = "differs from the ledger"
 
@@ -29,9 +29,9 @@ def is_writer_name(name: str) -> bool:
 def text_files(folder: Path) -> list[Path]:
     """The files of the text form, by name. Raises LedgerDamagedError for a name that is no
     writer's."""
-    paths = sorted(folder.glob(f"*{_SUFFIX}")) if folder.is_dir() else []
+    paths = sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []
     for path in paths:
-        if not is_writer_name(path.name.removesuffix(_SUFFIX)):
+        if not is_writer_name(path.name.removesuffix(SUFFIX)):
             raise LedgerDamagedError(
                 f"{path} is not named after a writer.", hint="Move it out of that folder."
             )
@@ -39,7 +39,7 @@ def text_files(folder: Path) -> list[Path]:
 
 
 def text_path(folder: Path, writer: str) -> Path:
-    return folder / f"{writer}{_SUFFIX}"
+    return folder / f"{writer}{SUFFIX}"
 
 
 def writers(connection: sa.Connection) -> list[str]:
@@ -64,7 +64,7 @@ def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | N
     """Append one writer's new facts to its file; the path when it changed. A file that does not
     match the ledger is set aside and written anew."""
     path = text_path(folder, writer)
-    last, end = _last_line(path)
+    last, end = last_line(path)
     known = 0
     if last is not None:
         try:
@@ -98,7 +98,7 @@ def text_problems(
 ) -> Iterator[tuple[Path, int, StoredFact | None, str]]:
     """(file, line, the ledger's or the line's fact, what is wrong) where the two differ."""
     for path in text_files(folder):
-        writer = path.name.removesuffix(_SUFFIX)
+        writer = path.name.removesuffix(SUFFIX)
         query = sa.select(facts).where(facts.c.writer == writer).order_by(facts.c.seq)
         own = (stored(row) for row in connection.execute(query).mappings())
         before: StoredFact | None = None
@@ -130,7 +130,7 @@ def text_problems(
 
 def read_text(path: Path) -> list[StoredFact]:
     """All facts of one file, each checked against the one before. Raises LedgerDamagedError."""
-    writer = path.name.removesuffix(_SUFFIX)
+    writer = path.name.removesuffix(SUFFIX)
     chain: list[StoredFact] = []
     for number, line, torn in _lines(path):
         where = f"{path}:{number} (fact {number} of writer {writer})"
@@ -162,7 +162,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
             yield number, line.removesuffix(b"\n"), not line.endswith(b"\n")
 
 
-def _last_line(path: Path) -> tuple[bytes | None, int]:
+def last_line(path: Path) -> tuple[bytes | None, int]:
     """The last line that has an end, and the offset behind it; (None, 0) when there is none."""
     try:
         with path.open("rb") as stream:

@@ -20,7 +20,7 @@ _ALWAYS = ("state", "briefing", "facts")
 
 _OPEN = [status.value for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
 _ROW_COLUMNS = [
-    column for column in experiments.c if column.name not in ("by", "session", "opened_at")
+    column for column in experiments.c if column.name not in ("by", "session", "opened_at", "tree")
 ]
 
 

@@ -92,10 +92,13 @@ def load_state(
     """
     approved = project.plan()
     plan = plan_from(approved.content)
+    going = {experiment.id for experiment in project.undecided()}
     experiments = [
         experiment
         for experiment in project.ledger.experiments()
         if experiment.plan == approved.name
+        # What another tree has in work is led there.
+        and (experiment.status in CLOSED_EXPERIMENTS or experiment.id in going)
     ]
     verdicts = [project.ledger.verdicts(experiment.id) for experiment in experiments]
     progress = improvements(

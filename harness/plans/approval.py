@@ -1,13 +1,14 @@
 """Checking and approving plans: approval freezes plan, scorer and data by their hashes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import hash_file
 from harness.artifacts.locate import Layout
 from harness.artifacts.objects import copy_file, store_bytes
+from harness.artifacts.trees import this_tree
 from harness.artifacts.vault_key import vault_key
 from harness.domain.findings import Finding
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
@@ -202,7 +203,7 @@ def _show_changes(
 
 def _agents_worked(project: Project) -> bool:
     """Whether a session left a receipt: it may have written what the first approval freezes."""
-    return any(project.layout.project("receipts").glob("*.jsonl"))
+    return any(project.layout.shared("receipts").glob("*.jsonl"))
 
 
 def _require_as_shown(splits: dict[str, Any], shown: Mapping[str, str], review: Review) -> None:
@@ -298,6 +299,7 @@ def _record(
             splits=splits,
             scorer=scorer,
             by=by,
+            tree=asdict(this_tree(project.layout)),
         )
     )
     return project.plan()

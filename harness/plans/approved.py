@@ -1,13 +1,25 @@
 """What an approved plan says, by its recorded content, and whether what it froze is unchanged."""
 
 import hashlib
+import os
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.artifacts.content import hash_file
+from harness.artifacts.trees import (
+    is_known,
+    own_trees,
+    place_of,
+)
 from harness.artifacts.vault_key import VaultKey, key_of
 from harness.domain.findings import Finding
-from harness.domain.records import CLASSICAL, Experiment, Objective
+from harness.domain.records import (
+    CLASSICAL,
+    Experiment,
+    Objective,
+    Tree,
+)
 from harness.domain.statuses import Direction, Tier
 from harness.errors import RefusedError, UsageError
 from harness.guard.control_files import MISSING
@@ -139,8 +151,8 @@ def _stream(text: str) -> Iterator[int]:
 
 
 def frozen_changes(project: Project, approved: ApprovedPlan) -> list[Finding]:
-    """Findings plan_changed, scorer_changed and split_changed, of the project's files and of the
-    vault's copies."""
+    """Findings plan_changed, scorer_changed, split_changed and data_not_here, of the project's
+    files and of the vault's copies."""
     root, state = project.layout.root, project.layout.state
     findings = [
         *_compare(
@@ -151,15 +163,57 @@ def frozen_changes(project: Project, approved: ApprovedPlan) -> list[Finding]:
     for name, split in approved.splits.items():
         if "path" in split:
             what = f"The {name} split"
-            findings += _compare(
+            findings += _not_here(project, approved, what, split["path"]) or _compare(
                 "split_changed", root / split["path"], split["path"], split["sha256"], what
             )
         if "vault" in split:
             path = state / split["vault"]
-            key = key_of(project.layout.vault, path) if secret(approved, name) else None
             what = f"The vault's {name} split"
+            if not path.exists() and _approved_on_another_machine(project, approved):
+                findings.append(_no_vault(project, what, str(path)))
+                continue
+            key = key_of(project.layout.vault, path) if secret(approved, name) else None
             findings += _compare("split_changed", path, str(path), split["sha256"], what, key=key)
     return findings
+
+
+NOT_HERE = "data_not_here"
+
+
+def _not_here(project: Project, approved: ApprovedPlan, what: str, path: str) -> list[Finding]:
+    """The finding of data that never was in this tree: git does not carry what it ignores."""
+    layout, tree = project.layout, approved.tree
+    if tree is None or os.path.lexists(layout.root / path) or tree["id"] in own_trees(layout):
+        return []
+    there = place_of(layout, tree["id"])
+    if there is not None and (there / path).is_file():
+        source, target = shlex.quote(str(there / path)), shlex.quote(str(layout.root / path))
+        folder = shlex.quote(str((layout.root / path).parent))
+        hint = f"A person links it: `mkdir -p {folder} && ln -s {source} {target}`."
+    else:
+        hint = f"A person copies {path} from where the plan was approved."
+    return [
+        Finding(
+            NOT_HERE,
+            f"{what} {path} is not in this working tree: the plan was approved in"
+            f" {Tree(**tree).words}, and git does not carry data that it ignores.",
+            hint,
+            {"path": path},
+        )
+    ]
+
+
+def _approved_on_another_machine(project: Project, approved: ApprovedPlan) -> bool:
+    return approved.tree is not None and not is_known(project.layout, approved.tree["id"])
+
+
+def _no_vault(project: Project, what: str, path: str) -> Finding:
+    return Finding(
+        NOT_HERE,
+        f"{what} is not on this machine: the plan was approved on another one.",
+        f"A person copies the folder vault of the state directory there to {project.layout.vault}.",
+        {"path": path},
+    )
 
 
 def _scorer(project: Project, approved: ApprovedPlan) -> list[Finding]:

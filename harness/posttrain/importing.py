@@ -65,6 +65,7 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
     require_judge(project)
     with supervising(project.layout, experiment):
         spec = program_spec(project, experiment)
+        project.require_here(experiment)
         close_abandoned(project, experiment)
         require_not_completed(project, experiment)
         run = project.ledger.register_run(

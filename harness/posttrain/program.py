@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.trees import this_tree
 from harness.decisions.experiments import ensure_hypothesis
 from harness.domain.sandbox import Sandbox
 from harness.ledger.facts import ModelEvaluation, Program, TrainingSpecified
@@ -52,6 +53,7 @@ class TrainingProgram:
                 parent=None,
                 by=by,
                 of_plan=False,
+                tree=this_tree(layout),
                 reserve=lambda name: _make(layout.experiment(name)),
             )
             warnings = [

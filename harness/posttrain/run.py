@@ -78,6 +78,7 @@ def run_program(
     require_judge(project)
     with supervising(project.layout, experiment), interrupts.taken():
         spec = program_spec(project, experiment)
+        project.require_here(experiment)
         close_abandoned(project, experiment)
         require_not_completed(project, experiment)
         stopped = stopped_run(project, spec, experiment, sandbox) if resume else None

@@ -14,6 +14,7 @@ from harness.projections.state_page import (
     counts_line,
     next_step,
     read_overview,
+    tree_words,
 )
 from harness.projections.text import BANNER, page
 
@@ -23,6 +24,8 @@ _DECISIONS = 5
 _NOTES = 6
 _PRIORS = 5
 _HAND_OFFS = 2
+_TREES = 4
+"""Working trees whose experiment is shown, the newest."""
 
 
 def briefing(ledger: Ledger) -> str:
@@ -101,17 +104,16 @@ def _where(ledger: Ledger, overview: Overview) -> list[str]:
 
 
 def _current(ledger: Ledger, overview: Overview) -> list[str]:
-    current = overview.current
-    if current is None:
-        return ["None."]
-    lines = [f"{current.id} is {current.status}: {inline(current.hypothesis, 400)}"]
-    runs = ledger.runs(current.id)[-8:]
-    lines += [
-        f"- {run.id}: seed {run.seed}, attempt {run.attempt}, {run.status}"
-        f" {inline(run.reason, 160)}".rstrip()
-        for run in runs
-    ]
-    return lines
+    lines: list[str] = []
+    for current in overview.in_work[-_TREES:]:
+        of = f" (opened in {tree_words(current)})" if len(overview.in_work) > 1 else ""
+        lines.append(f"{current.id} is {current.status}{of}: {inline(current.hypothesis, 400)}")
+        lines += [
+            f"- {run.id}: seed {run.seed}, attempt {run.attempt}, {run.status}"
+            f" {inline(run.reason, 160)}".rstrip()
+            for run in ledger.runs(current.id)[-8:]
+        ]
+    return lines or ["None."]
 
 
 def _verdict(overview: Overview) -> list[str]:

@@ -7,18 +7,29 @@ from typing import Any, NamedTuple
 from harness.artifacts.content import read_bytes
 from harness.artifacts.locate import Layout
 from harness.errors import UsageError
-from harness.files import atomic_write, set_aside, sha256_bytes
+from harness.files import (
+    atomic_write,
+    set_aside,
+    sha256_bytes,
+)
 from harness.ledger import Ledger
 from harness.ledger.exchange import export_facts
 from harness.ledger.project import Project
 from harness.ledger.text_form import text_path
 from harness.projections import checklist
 from harness.projections.briefing import briefing
-from harness.projections.memory_pages import HEAD, entry, hand_off_page, priors_page
+from harness.projections.memory_pages import (
+    HEAD,
+    entry,
+    hand_off_page,
+    priors_page,
+)
 from harness.projections.state_page import state_page
 from harness.projections.text import BANNER
 
 Note = dict[str, Any] | None
+_TREE = "tree"
+"""The key of a note for the root of the tree whose page it is about."""
 
 
 def refresh(ledger: Ledger, layout: Layout, *, everything: bool = False) -> list[Path]:
@@ -32,15 +43,14 @@ def refresh(ledger: Ledger, layout: Layout, *, everything: bool = False) -> list
     notes: dict[str, Any] = {}
     with ledger.refreshing():
         names = set(_PROJECTIONS) if everything else _due(ledger, layout)
-        before = ledger.projection_notes()
+        before = _own_notes(ledger, layout)
         for name, project in _PROJECTIONS.items():
             if name in names:
                 paths, note = project(
                     ledger, layout, None if everything else before.get(name), everything
                 )
                 written += paths
-                if note is not None:
-                    notes[name] = note
+                notes[name] = {**(note or {}), _TREE: str(layout.root)}
         ledger.projections_written(names, notes=notes)
     return written
 
@@ -65,7 +75,7 @@ def edited_pages(project: Project) -> list[EditedPage]:
     ledger, layout = project.ledger, project.layout
     if ledger.facts_wait():
         return []
-    due, notes = _due(ledger, layout), ledger.projection_notes()
+    due, notes = _due(ledger, layout), _own_notes(ledger, layout)
     written: dict[str, str] = {}
     for name in _PROJECTIONS:
         if name not in due:
@@ -75,6 +85,14 @@ def edited_pages(project: Project) -> list[EditedPage]:
         for path, expected in sorted(written.items())
     ]
     return [page for page in pages if page.actual != page.expected]
+
+
+def _own_notes(ledger: Ledger, layout: Layout) -> dict[str, Note]:
+    """The notes of pages that were written last in this working tree: trees that share a ledger
+    have pages of their own, and what was written elsewhere says nothing about these."""
+    here = str(layout.root)
+    notes = ledger.projection_notes()
+    return {name: note for name, note in notes.items() if note and note.get(_TREE) == here}
 
 
 def _digest(path: Path) -> str | None:
@@ -109,7 +127,8 @@ def _due(ledger: Ledger, layout: Layout) -> set[str]:
     edge = checklist.boundary(ledger.last_number())
     if any(not path.exists() for path in _older_pages(layout, edge).values()):
         missing.add("checklist")
-    return ledger.stale_projections() | missing
+    elsewhere = set(_PROJECTIONS) - set(_own_notes(ledger, layout))
+    return ledger.stale_projections() | missing | elsewhere
 
 
 def _older_pages(layout: Layout, edge: int) -> dict[int, Path]:

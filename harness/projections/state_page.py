@@ -28,8 +28,10 @@ class Overview:
     end: LoopEnded | None
 
     @property
-    def current(self) -> Experiment | None:
-        return self.unfinished[-1] if self.unfinished else None
+    def in_work(self) -> list[Experiment]:
+        """The newest unfinished experiment of each working tree, oldest first."""
+        newest = {one.tree and one.tree.id: one for one in self.unfinished}
+        return sorted(newest.values(), key=lambda one: one.number)
 
 
 def read_overview(ledger: Ledger) -> Overview:
@@ -54,13 +56,25 @@ def counts_line(overview: Overview) -> str:
 
 def next_step(overview: Overview) -> str:
     """The next step, from the facts alone."""
-    current = overview.current
     if overview.plan is None:
         return "A person approves a plan: `harness plan approve plan.md`."
     if overview.end is not None:
         return f"The loop ended ({overview.end.reason}): {inline(overview.end.detail, 300)}"
-    if current is None:
+    if not overview.in_work:
         return "Open the next experiment."
+    steps = [(one, _next_of(overview, one)) for one in overview.in_work]
+    if len(steps) == 1:
+        return steps[0][1]
+    return " ".join(f"In {tree_words(one)}: {step}" for one, step in steps)
+
+
+def tree_words(experiment: Experiment) -> str:
+    """Where its files are."""
+    tree = experiment.tree
+    return "-" if tree is None else inline(tree.words, 120)
+
+
+def _next_of(overview: Overview, current: Experiment) -> str:
     if current.status is ExperimentStatus.OPEN:
         return f"Write and train {current.id}: `harness train {current.id} -- <command>`."
     if current.status is ExperimentStatus.RUNNING:
@@ -175,10 +189,10 @@ def _experiments(overview: Overview) -> list[str]:
     if not overview.unfinished:
         return ["None."]
     rows = [
-        row((cell(one.id), cell(one.status), cell(one.hypothesis)))
+        row((cell(one.id), cell(one.status), cell(tree_words(one)), cell(one.hypothesis)))
         for one in reversed(overview.unfinished)
     ]
-    shown = table(("experiment", "status", "hypothesis"), rows)
+    shown = table(("experiment", "status", "opened in", "hypothesis"), rows)
     return (
         [*shown, "", f"Only the newest {UNFINISHED_SHOWN} are shown."]
         if len(rows) == UNFINISHED_SHOWN

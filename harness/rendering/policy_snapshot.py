@@ -9,11 +9,30 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, HUMAN, PLANS, Scope
-from harness.contract.installation import AGENTS, COMMANDS, LOCAL_SETTINGS, SETTINGS
-from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, Role, project_path
+from harness.artifacts.trees import linked_roots
+from harness.contract.artifacts import (
+    ARTIFACTS,
+    BY_NAME,
+    EXPERIMENTS,
+    HUMAN,
+    PLANS,
+    Scope,
+)
+from harness.contract.installation import (
+    AGENTS,
+    COMMANDS,
+    LOCAL_SETTINGS,
+    SETTINGS,
+)
+from harness.contract.roles import (
+    HUMAN_VERBS,
+    ROLE_BY_NAME,
+    ROLES,
+    Role,
+    project_path,
+)
 from harness.domain.records import Experiment
-from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, RunStatus
+from harness.domain.statuses import ExperimentStatus, RunStatus
 from harness.files import atomic_write, pretty_json
 from harness.gates.alarms import undiagnosed_runs
 from harness.guard.accepted import control_paths
@@ -46,19 +65,22 @@ _MAIN_ROLE = "model-builder"
 
 
 def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]:
-    """What the policy knows now, for a driver's session of `role`, or for interactive use."""
+    """What the policy knows now, for a driver's session of `role`, or for interactive use. The
+    latter is one for all working trees of a repository: of the main one, and in `trees` what each
+    linked one has in work."""
     approved = project.ledger.plan()
     plans = {plan.path: plan.sha256 for plan in project.ledger.plans()}
-    current = _open_experiment(project)
+    drafts = _drafts(project, plans)
     layout = project.layout
+    root = layout.root if role is not None else in_main_worktree(layout.root) or layout.root
     return {
         "schema": SCHEMA,
-        "root": str(layout.root),
+        "root": str(root),
         "state": str(layout.state),
         "scratch": [str(layout.sessions / "*" / "in")],
         "mode": "interactive" if role is None else "driver",
         "role": role,
-        "roles": _roles(current, _drafts(project, plans)),
+        **_in_work(project, root, drafts),
         "experiments": EXPERIMENTS,
         "artifacts": [
             {
@@ -75,30 +97,42 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
         "entry": [] if approved is None else shlex.split(approved.content["training"]["entry"]),
         "harness": [COMMAND],
         "human_verbs": [list(verb) for verb in HUMAN_VERBS],
-        "open_experiment": _described(project, current),
-        "open_gate": _open_gate(project, current),
         "command": executable(),
         "briefing": layout.relative(layout.briefing),
-        "receipts": layout.relative(layout.project("receipts")),
+        "receipts": BY_NAME["receipts"].path,
         "memory": layout.relative(layout.project("memory")),
         "policy": policy_digest(),
         "hooks": hooks_mode(project.settings).value,
         "control": _control(project, plans),
+        "trees": {} if role is not None else _trees(project, root, drafts),
     }
 
 
 def write_policy_snapshot(project: Project) -> Path:
-    """Write `.harness/policy.json` if it differs; returns its path."""
-    # From a linked worktree also the main one's: hooks read that one, and both share a ledger.
-    path, root = project.layout.project("policy"), project.layout.root
-    snapshot = policy_snapshot(project)
-    main = in_main_worktree(root)
-    for place in [root] if main is None else [root, main]:
-        text = pretty_json({**snapshot, "root": str(place)})
-        target = place / path.relative_to(root)
-        if not target.is_file() or target.read_bytes() != text.encode("utf-8"):
-            atomic_write(target, text)
+    """Write `.harness/policy.json` of the main tree if it differs; returns its path. Hooks of
+    linked worktrees read that one, and all share a ledger."""
+    path, text = project.layout.shared("policy"), pretty_json(policy_snapshot(project))
+    if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+        atomic_write(path, text)
     return path
+
+
+def _trees(project: Project, main: Path, drafts: list[str]) -> dict[str, dict[str, Any]]:
+    """Root of the project in a linked worktree -> what is in work there, if anything is."""
+    places = [place for place in linked_roots(main) if (place / CONFIG).is_file()]
+    in_work = {str(place): _in_work(project, place, drafts) for place in places}
+    return {place: own for place, own in in_work.items() if own["open_experiment"]}
+
+
+def _in_work(project: Project, root: Path, drafts: list[str]) -> dict[str, Any]:
+    """What rules know of the tree's open experiment."""
+    undecided = project.undecided(root)
+    current = undecided[-1] if undecided else None
+    return {
+        "roles": _roles(current, drafts),
+        "open_experiment": _described(project, current),
+        "open_gate": _open_gate(project, current),
+    }
 
 
 def _roles(current: Experiment | None, drafts: list[str]) -> dict[str, dict[str, Any]]:
@@ -162,12 +196,6 @@ def _frozen(approved: ApprovedPlan | None) -> list[str]:
     return list(
         dict.fromkeys([approved.content["data"]["train"], *data, *approved.scorer["files"]])
     )
-
-
-def _open_experiment(project: Project) -> Experiment | None:
-    statuses = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
-    undecided = project.ledger.experiments(newest=1, statuses=statuses)
-    return undecided[-1] if undecided else None
 
 
 def _described(project: Project, current: Experiment | None) -> dict[str, Any] | None:

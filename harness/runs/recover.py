@@ -24,9 +24,11 @@ from harness.runs.workspace import remove_workspace
 
 
 def recover(project: Project) -> list[Finding]:
-    """Close every open run that no living supervisor holds; one finding a run."""
+    """Close every open run of this tree that no living supervisor holds; one finding a run."""
     findings: list[Finding] = []
     for experiment in sorted({run.experiment for run in project.ledger.open_runs()}):
+        if not project.is_here(project.ledger.experiment(experiment)):
+            continue  # its files are elsewhere: from here they look lost
         with try_supervising(project.layout, experiment) as held:
             if held:
                 findings += close_abandoned(project, experiment)

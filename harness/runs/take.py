@@ -21,7 +21,12 @@ from harness.evaluation.predict import copy_checkpoint
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scores import counted_runs
 from harness.gates.alarms import undiagnosed_runs
-from harness.ledger.facts import Checkpoint, CheckpointRecorded, RunEnded, RunStarted
+from harness.ledger.facts import (
+    Checkpoint,
+    CheckpointRecorded,
+    RunEnded,
+    RunStarted,
+)
 from harness.ledger.project import Project
 from harness.plans.approved import seeds_for
 from harness.process import identity
@@ -55,10 +60,11 @@ def take(
     A seed that has just these weights already, with this code, keeps its run. `values` as for
     `train`.
 
-    Raises RefusedError (nothing_to_take, data_differs, alarm_undiagnosed, checkpoint_changed) and
-    what `prepare` raises.
+    Raises RefusedError (other_tree, nothing_to_take, data_differs, alarm_undiagnosed,
+    checkpoint_changed) and what `prepare` raises.
     """
     with supervising(project.layout, experiment):
+        project.require_here(experiment)
         recovered = close_abandoned(project, experiment)
         job = prepare(
             project, experiment, None, sandbox=sandbox, session=session, inherited=inherited
@@ -91,6 +97,8 @@ def _kept(job: TrainJob, source: str) -> dict[int, Kept]:
     }
     if not kept:
         raise _nothing(source, "no completed run with a final checkpoint")
+    if not any((project.layout.root / final.path).exists() for _, final in kept.values()):
+        project.require_here(source)
     if unexplained := sorted(set(undiagnosed_runs(project, source)) & {run.id for run in runs}):
         raise RefusedError(
             f"{source} has alarms that no diagnosis explains: {', '.join(unexplained)}.",

@@ -86,12 +86,12 @@ def train(
         silent_s: seconds that a run may go on without a metrics row of its own.
         grace_s: seconds between TERM and KILL.
 
-    Raises RefusedError (already_training, experiment_closed, judge_changed, command_not_found and
-    others), NotFoundError, RunError.
+    Raises RefusedError (other_tree, already_training, experiment_closed, judge_changed,
+    command_not_found and others), NotFoundError, RunError.
     """
     interrupts = Interrupts()
     with supervising(project.layout, experiment), interrupts.taken():
-        project.ledger.experiment(experiment)
+        project.require_here(experiment)
         recovered = close_abandoned(project, experiment)
         job = prepare(
             project,

@@ -103,8 +103,9 @@ def prepare(
     approved = plan_of(project, record)
     plan = plan_from(approved.content)
     if changes := frozen_changes(project, approved):
-        message = " ".join(finding.message for finding in changes)
-        raise RefusedError(message, hint=changes[0].hint, code=changes[0].code)
+        code, message = changes[0].code, " ".join(finding.message for finding in changes)
+        hints = dict.fromkeys(finding.hint for finding in changes if finding.code == code)
+        raise RefusedError(message, hint=" ".join(hints), code=code)
     if plan.sandbox == "required" and sandbox.kind is SandboxKind.NONE:
         raise RefusedError(
             "The plan says `sandbox: required`, and there is no sandbox.",

@@ -20,14 +20,16 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
     """The folder of an experiment, and lists of all it has, oldest first.
 
     `standing` is the newest verdict as of now: STALE if its evidence changed. `checked` is
-    "elsewhere" when the checkpoints of a decided experiment are not on this machine, as in a clone:
-    the verdict is then the ledger's and is not re-checked. `removed` is the time at which
-    `harness gc` removed a checkpoint, or None. `told` are the bits that its looks told of secret
-    labels, and those of its plan.
+    "elsewhere" when the experiment is of another working tree, or the checkpoints of a decided one
+    are not on this machine, as in a clone: the verdict is then the ledger's and is not re-checked.
+    `removed` is the time at which `harness gc` removed a checkpoint, or None. `told` are the bits
+    that its looks told of secret labels, and those of its plan.
     """
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)
-    elsewhere = experiment.status in CLOSED_EXPERIMENTS and _lacks_checkpoints(project, experiment)
+    elsewhere = not project.is_here(experiment) or (
+        experiment.status in CLOSED_EXPERIMENTS and _lacks_checkpoints(project, experiment)
+    )
     return {
         "standing": _standing(project, verdicts[-1], elsewhere=elsewhere) if verdicts else None,
         "checked": ("elsewhere" if elsewhere else "here") if verdicts else None,

@@ -33,10 +33,10 @@ def watched(project: Project, experiment: str | None) -> str:
     """The experiment to follow: the named one, else the active one, else the newest with a run.
 
     Failed runs count: a person wants to see them. Raises NotFoundError for an unknown id, and when
-    no run was started yet.
+    no run was started yet; RefusedError (other_tree) for one whose rows are in another tree.
     """
     if experiment is not None:
-        return project.ledger.experiment(experiment).id
+        return project.require_here(experiment).id
     candidate = active(project) or _newest_with_runs(project)
     if candidate is None:
         raise NotFoundError(
@@ -51,7 +51,7 @@ def watched(project: Project, experiment: str | None) -> str:
 
 
 def _newest_with_runs(project: Project) -> str | None:
-    newest_first = reversed(project.ledger.experiments(newest=LOOKED_AT))
+    newest_first = reversed(project.here(project.ledger.experiments(newest=LOOKED_AT)))
     return next((item.id for item in newest_first if project.ledger.runs(item.id)), None)
 
 

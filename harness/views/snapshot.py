@@ -4,18 +4,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.artifacts.locate import active_experiment
+from harness.artifacts.trees import place_of
 from harness.decisions.experiments import undecided_experiment
 from harness.domain.findings import Finding
 from harness.domain.records import Experiment
-from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict, spoken
+from harness.domain.statuses import (
+    CLOSED_EXPERIMENTS,
+    Split,
+    Verdict,
+    spoken,
+)
 from harness.evaluation.outcome import more_bits
-from harness.evaluation.released import bits_limit, bits_told, released_score
+from harness.evaluation.released import (
+    bits_limit,
+    bits_told,
+    released_score,
+)
 from harness.files import sha256_file
 from harness.gates.alarms import open_by_run
 from harness.gates.collect import changed as changed_evidence
 from harness.gates.findings import finding
 from harness.ledger.facts import ApprovedPlan, RecordedVerdict
 from harness.ledger.project import Project
+from harness.ledger.travelling import facts_ahead
 from harness.plans.approved import plan_of
 from harness.runs.launchers.launcher import is_alive
 
@@ -41,6 +52,7 @@ def snapshot(project: Project, *, sandbox: str, newest: int | None = 20) -> dict
         },
         "counts": ledger.counts(),
         "facts_wait": ledger.facts_wait(),
+        "facts_ahead": [ahead._asdict() for ahead in facts_ahead(ledger, project.layout)],
         "active": active(project, newest=newest),
         "runs": [
             {
@@ -69,7 +81,7 @@ def active(project: Project, *, newest: int | None = 20) -> str | None:
     return active_experiment(
         [
             (experiment, ledger.runs(experiment.id))
-            for experiment in ledger.experiments(newest=newest)
+            for experiment in project.here(ledger.experiments(newest=newest))
         ],
         is_alive,
     )
@@ -121,11 +133,29 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "status": experiment.status,
         "hypothesis": experiment.hypothesis,
         "parent": experiment.parent,
+        "tree": tree_of(project, experiment),
         **split_score(project, experiment, *splits),
         "tier": verdict.tier if verdict else None,
         "verdict": Verdict.STALE if stale else outcome,
         "gate": verdict.gate if verdict else None,
         "findings": [*_findings(verdict, stale), *_alarms(project, experiment)],
+    }
+
+
+def tree_of(project: Project, experiment: Experiment) -> dict[str, Any] | None:
+    """Where its files are: worktree, branch and commit as it was opened, whether that is `here`,
+    and the `folder` where this machine has it. None when nobody noted it."""
+    tree = experiment.tree
+    if tree is None:
+        return None
+    place = place_of(project.layout, tree.id)
+    return {
+        "worktree": tree.worktree,
+        "branch": tree.branch,
+        "commit": tree.commit,
+        "words": tree.words,
+        "here": project.is_here(experiment),
+        "folder": None if place is None else str(place),
     }
 
 
@@ -145,8 +175,9 @@ def _alarms(project: Project, experiment: Experiment) -> list[dict[str, Any]]:
 
 
 def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -> tuple[str, ...]:
-    """The evidence of the verdict that changed since; () for a decided experiment."""
-    if experiment.status in CLOSED_EXPERIMENTS:
+    """The evidence of the verdict that changed since; () for a decided experiment, and for one of
+    another tree: what was read is there."""
+    if experiment.status in CLOSED_EXPERIMENTS or not project.is_here(experiment):
         return ()
     return changed_evidence(project, verdict)
 

@@ -91,7 +91,7 @@ def experiments_table(rows: Sequence[dict[str, Any]]) -> TableText:
         [
             (
                 row["experiment"],
-                row["status"],
+                row["status"] + _of_tree(row["tree"]),
                 row["parent"] or "-",
                 score_text(row),
                 tier_text(row["tier"], row["released"]),
@@ -102,6 +102,10 @@ def experiments_table(rows: Sequence[dict[str, Any]]) -> TableText:
             for row in rows
         ],
     )
+
+
+def _of_tree(tree: dict[str, Any] | None) -> str:
+    return "" if tree is None or tree["here"] else f", of {tree['words']}"
 
 
 def _short(text: str, longest: int = 80) -> str:

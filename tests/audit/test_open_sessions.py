@@ -37,7 +37,7 @@ def project(folder: Path, known: set[str], facts: list[Any]) -> Any:
         sessions_began=lambda: began,
         append=facts.append,
     )
-    layout = SimpleNamespace(project=lambda name: folder / name, root=folder)
+    layout = SimpleNamespace(shared=lambda name: folder / name, root=folder)
     return SimpleNamespace(ledger=ledger, layout=layout, caller=PERSON)
 
 

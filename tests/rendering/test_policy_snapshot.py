@@ -13,7 +13,7 @@ from harness.decisions.experiments import open_experiment
 from harness.domain.statuses import ExperimentStatus, GateName, Verdict
 from harness.guard.hooks.self_check import library_digest
 from harness.guard.policy.decide import decide
-from harness.guard.policy.snapshot import problem
+from harness.guard.policy.snapshot import in_tree, problem
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
 from harness.rendering.policy_snapshot import policy_snapshot, write_policy_snapshot
@@ -233,7 +233,7 @@ def test_snapshot_is_written_when_it_changed_and_read_back_whole(project):
     assert json.loads(path.read_text("utf-8"))["open_experiment"]["id"] == "exp-0001"
 
 
-def test_a_linked_worktree_writes_the_main_ones_snapshot_too(project, tmp_path):
+def test_what_a_linked_worktree_has_in_work_stands_in_the_main_ones_snapshot(project, tmp_path):
     """Hooks judge the worktree's files by it; both stand on one ledger."""
     approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
     root, tree = project.layout.root, tmp_path / "tree"
@@ -242,15 +242,22 @@ def test_a_linked_worktree_writes_the_main_ones_snapshot_too(project, tmp_path):
     (git_dir / "commondir").write_text("../..\n")
     (tree / ".harness").mkdir(parents=True)
     (tree / ".git").write_text(f"gitdir: {git_dir}\n")
+    (git_dir / "gitdir").write_text(f"{tree / '.git'}\n")
     (tree / ".harness" / "config.toml").write_text((root / ".harness" / "config.toml").read_text())
     environment = {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path / "home")}
     with open_project(tree, environment, clock=ManualClock()) as opened:
         begun(opened)
         written = write_policy_snapshot(opened)
-    assert written == tree / ".harness" / "policy.json"
-    snapshots = [
-        json.loads((place / ".harness" / "policy.json").read_text()) for place in (tree, root)
-    ]
-    assert [said.pop("root") for said in snapshots] == [str(tree), str(root)]
-    assert snapshots[0] == snapshots[1]
-    assert snapshots[1]["open_experiment"]["id"] == "exp-0001"
+    assert written == root / ".harness" / "policy.json"
+    said = json.loads(written.read_text())
+    assert problem(said) is None
+    assert said == policy_snapshot(project)
+    assert (said["root"], said["open_experiment"]) == (str(root), None)
+    assert list(said["trees"]) == [str(tree)]
+    own = said["trees"][str(tree)]
+    assert in_tree(said, str(tree)) == own
+    assert own["open_experiment"]["id"] == "exp-0001"
+    assert own["roles"]["model-builder"]["writes"]
+    assert not said["roles"]["model-builder"]["writes"]
+    assert in_tree(said, str(root)) == {key: said[key] for key in own}
+    assert in_tree(said, str(tmp_path)) == in_tree({**said, "trees": {}}, str(tree))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from harness.guard.policy.json_text import loads
-from harness.guard.policy.snapshot import MISSING, problem
+from harness.guard.policy.snapshot import MISSING, in_tree, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def installation(program: str, environment: Mapping[str, str]) -> HookInstallati
 
 class HookedProject:
     """One project as the hooks see it. `source` holds its policy and receipts: its root, or the
-    main worktree's."""
+    main worktree's. What is in work, of `snapshot`, is the root's own."""
 
-    __slots__ = ("by_plugin", "root", "snapshot", "source", "trouble")
+    __slots__ = ("_main", "by_plugin", "root", "snapshot", "source", "trouble")
 
     def __init__(self, root: str, source: str, *, by_plugin: bool) -> None:
         self.root = root
@@ -82,6 +82,7 @@ class HookedProject:
         self.by_plugin = by_plugin
         """Whether the plugin's hook looks at it, not one that a project installed."""
         self.snapshot: dict[str, Any] = {}
+        self._main: dict[str, Any] = {}
         self.trouble = self._load()
         """(rule, reason, hint) when nothing can be decided from its policy; None when it can."""
 
@@ -93,7 +94,9 @@ class HookedProject:
             reason = f"It was written for {value['root']}, and the project is at {self.source}."
             unusable = ("snapshot_moved", reason)
         if unusable is None:
-            self.snapshot = value
+            self.snapshot, self._main = self._in_work(value)
+            unusable = problem(self.snapshot)
+        if unusable is None:
             return None
         rule, reason = unusable
         command, does = f"harness render --project {self.source}", "writes it again"
@@ -106,10 +109,24 @@ class HookedProject:
         )
         return rule, f"{path}: {reason}", hint
 
+    def _in_work(self, value: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The snapshot with what this tree has in work, and the main one's for what is done to its
+        files from here: its open experiment is its own. A worktree without a project of its own
+        works on the main one's."""
+        if self.root == self.source or not os.path.isfile(os.path.join(self.root, CONFIG)):
+            return value, value
+        return {**value, **in_tree(value, self.root)}, {**value, **in_tree(value, "")}
+
     def text(self, key: str, default: str) -> str:
         """An optional path of the snapshot, absolute."""
         value = self.snapshot.get(key)
         return os.path.join(self.source, value if isinstance(value, str) and value else default)
+
+    def page(self, key: str, default: str) -> str:
+        """As `text`, of this tree: each has pages of its own; the main one's where it has none."""
+        there = self.text(key, default)
+        own = os.path.join(self.root, os.path.relpath(there, self.source))
+        return own if os.path.isfile(own) else there
 
     @property
     def receipts(self) -> str:
@@ -122,7 +139,7 @@ class HookedProject:
             return [self.snapshot]
         link = os.path.join(self.root, ".git")
         protected = [*self.snapshot["protected"], *([link] if os.path.isfile(link) else [])]
-        return [{**self.snapshot, "root": self.root, "protected": protected}, self.snapshot]
+        return [{**self.snapshot, "root": self.root, "protected": protected}, self._main]
 
 
 class Projects:

@@ -65,8 +65,8 @@ def before_subagent_stop(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     missing."""
     home = scene.home
     named = call.get("agent_type")
-    if home is None or not home.snapshot or not isinstance(named, str):
-        return HookAnswer()
+    if home is None or not isinstance(named, str) or not home.snapshot.get("open_experiment"):
+        return HookAnswer()  # the files are an open experiment's
     role = role_of(call, home.snapshot)
     if role != named.rsplit(":", 1)[-1]:
         return HookAnswer()  # it is no agent of ours

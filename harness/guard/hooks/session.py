@@ -119,7 +119,7 @@ def _note(
 
 
 def _briefing(home: HookedProject, longest: int) -> str:
-    path = home.text("briefing", BRIEFING)
+    path = home.page("briefing", BRIEFING)
     try:
         with open(path, "rb") as file:
             text = file.read().decode("utf-8", "replace")

@@ -35,10 +35,12 @@ SCHEMA. Paths are relative to `root`, with `/`, unless they are said to be absol
 For hooks, and optional: command (absolute path of the `harness` that wrote it), briefing, receipts
 and memory (paths), policy (guard.hooks.self_check.library_digest of that installation), hooks
 ("project", "plugin" or "none"), control (files and folders that decide what is enforced, the plan
-among them: a session is told when they change). They add `elsewhere` in a call that meets several
-projects: the roots of the others, whose own snapshots judge what lies there; `worktrees`, those of
-them that are this project's own; `off_limits`, Claude Code's own folder, and `notes`, globs of what
-it has the model write there.
+among them: a session is told when they change), trees ({root: {roles, open_experiment, open_gate}}:
+of each linked worktree with an open experiment of its own; see `in_tree`).
+
+They add `elsewhere` in a call that meets several projects: the roots of the others, whose own
+snapshots judge what lies there; `worktrees`, those of them that are this project's own;
+`off_limits`, Claude Code's own folder, and `notes`, globs of what it has the model write there.
 """
 
 from __future__ import annotations
@@ -101,6 +103,22 @@ def problem(snapshot: Any) -> tuple[str, str] | None:
         )
     damaged = _damage(snapshot)
     return ("snapshot_damaged", f"The policy snapshot is damaged: {damaged}.") if damaged else None
+
+
+IN_WORK = ("roles", "open_experiment", "open_gate")
+"""What each working tree has of its own."""
+
+
+def in_tree(snapshot: Mapping[str, Any], root: str) -> dict[str, Any]:
+    """What the tree at `root` has in work, by the main tree's snapshot. A linked worktree that it
+    does not name has nothing; a subagent in one may write the files of the main tree's."""
+    trees = snapshot.get("trees")
+    own = trees.get(root) if isinstance(trees, dict) else None
+    if root == snapshot["root"]:
+        own = snapshot
+    if not isinstance(own, dict):
+        own = {"roles": snapshot["roles"]}
+    return {key: own.get(key) for key in IN_WORK}
 
 
 def differs(written: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

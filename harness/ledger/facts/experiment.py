@@ -18,14 +18,14 @@ An experiment's `summary` collects what CHECKLIST.md shows:
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
 from harness.domain.grade import Grade
 from harness.domain.ids import experiment_id, experiment_number, no_experiment
-from harness.domain.records import Experiment
+from harness.domain.records import Experiment, Tree
 from harness.domain.statuses import (
     Direction,
     ExperimentStatus,
@@ -79,6 +79,7 @@ class ExperimentOpened(Fact):
     parent: str | None
     by: str  # role or person
     session: str | None = None
+    tree: dict[str, str] | None = None  # where its files are: {id, worktree, branch, commit}
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -159,6 +160,7 @@ experiments = sa.Table(
     *required(sa.Text, "by"),
     sa.Column("session", sa.Text),
     *required(sa.Text, "opened_at"),
+    sa.Column("tree", JSON),
     # the last verdict's mean on that split, for the search of the best
     sa.Column("validation", sa.Float),
     sa.Column("held_out", sa.Float),
@@ -203,7 +205,8 @@ def _lowered(scores: Body) -> Body:
 
 def _record(row: Row) -> Experiment:
     values = {part.name: row[part.name] for part in fields(Experiment)}
-    return Experiment(**{**values, "status": ExperimentStatus(row["status"])})
+    tree = None if row["tree"] is None else Tree(**row["tree"])
+    return Experiment(**{**values, "status": ExperimentStatus(row["status"]), "tree": tree})
 
 
 class ExperimentLedger(LedgerPart):
@@ -256,6 +259,7 @@ class ExperimentLedger(LedgerPart):
         session: str | None = None,
         reserve: Callable[[str], bool] | None = None,
         of_plan: bool = True,
+        tree: Tree | None = None,
     ) -> Experiment:
         """The next experiment; its number is never used again.
 
@@ -281,6 +285,7 @@ class ExperimentLedger(LedgerPart):
                     parent=parent,
                     by=by,
                     session=session,
+                    tree=None if tree is None else asdict(tree),
                 )
             )
             return _record(find_experiment(writer.state, identifier))

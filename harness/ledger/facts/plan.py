@@ -37,6 +37,7 @@ class PlanApproved(Fact):
     splits: dict[str, Any]
     scorer: dict[str, Any]  # {name, sha256, files: {relative path: sha256}}
     by: str
+    tree: dict[str, str] | None = None  # where its data lay: {id, worktree, branch, commit}
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -66,6 +67,7 @@ plans = sa.Table(
     *required(sa.Text, "path", "sha256"),
     *required(JSON, "content", "splits", "scorer"),
     *required(sa.Text, "by"),
+    sa.Column("tree", JSON),
     *log_columns(),
 )
 
