@@ -26,8 +26,14 @@ PROOFS = (
     "tests/cli/test_own_environment.py",
     "tests/cli/test_predict_time.py",
     "tests/cli/test_state_closed.py",
+    "tests/demo/test_demo.py",
     "tests/docs/test_examples.py",
     "tests/doctor/test_doctor.py",
+    "tests/doctor/test_killers.py",
+    "tests/doctor/test_live.py",
+    "tests/fuzz/test_forms.py",
+    "tests/gates/test_control_gate.py",
+    "tests/hooks/test_fuzz.py",
     "tests/install/test_install.py",
     "tests/install/test_modes.py",
     "tests/install/test_upgrade.py",
@@ -36,8 +42,16 @@ PROOFS = (
     "tests/judge/test_grade_inside.py",
     "tests/judge/test_handed_files.py",
     "tests/judge/test_inside.py",
+    "tests/judge/test_terminal.py",
+    "tests/ledger/test_ledger_processes.py",
+    "tests/loop/test_loop_state.py",
     "tests/model_gateway/test_gateway_cli.py",
+    "tests/plans/test_killed_approval.py",
+    "tests/posttrain/test_promotion.py",
     "tests/rendering/test_wheel.py",
+    "tests/runs/test_checkpoint_watch.py",
+    "tests/runs/test_forged.py",
+    "tests/runs/test_limits.py",
     "tests/runs/test_workspace.py",
     "tests/scenarios/",
     "tests/training/test_full_disk.py",
@@ -45,7 +59,7 @@ PROOFS = (
     "tests/workflows/",
 )
 """Whole sessions of the real CLI, whole installations, training that is killed and resumed, whole
-journeys in each sandbox: minutes each. `make proofs` runs them beside one another; those marked slow in their own file kill at moments
+journeys in each sandbox, kills at many moments: minutes each. `make proofs` runs them beside one another; those marked slow in their own file kill at moments
 that depend on the machine's speed and run alone."""
 IN_CI = (
     "tests/architecture/test_own_memory.py",
@@ -58,12 +72,17 @@ IN_CI = (
     "tests/cli/test_state_closed.py",
     "tests/docs/test_examples.py",
     "tests/doctor/test_doctor.py",
+    "tests/gates/test_control_gate.py",
     "tests/interactive/test_audit_names.py",
     "tests/interactive/test_guards_hold.py",
     "tests/invariants/test_out_of_reach.py",
     "tests/judge/test_grade_inside.py",
     "tests/judge/test_handed_files.py",
     "tests/judge/test_inside.py",
+    "tests/judge/test_terminal.py",
+    "tests/posttrain/test_promotion.py",
+    "tests/runs/test_forged.py",
+    "tests/runs/test_limits.py",
     "tests/runs/test_workspace.py",
     "tests/scenarios/test_one_loop.py",
 )

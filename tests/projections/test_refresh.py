@@ -282,6 +282,8 @@ def test_the_plans_direction_decides_what_is_best(tmp_path, layout):
         assert f"best: {low} (open): accuracy 0.4000 on validation" in layout.state_md.read_text()
 
 
+@pytest.mark.slow
+@pytest.mark.parallel
 def test_newest_and_unfinished_stay_on_the_first_page(tmp_path, layout):
     with open_ledger(tmp_path) as ledger:
         left_open = ledger.open_experiment(hypothesis="left open", parent=None, by="me").id
