@@ -115,14 +115,21 @@ def test_the_journey_inside(fresh: Journey, sandbox: str) -> None:
     ended(fresh.home)
 
 
-TOLD = (
-    "harness experiment new --hypothesis centroids > new.txt 2>&1;"
-    f" echo 'model: centroids' > {EXPERIMENT}/config.yaml;"
-    " harness train exp-0001 > train.txt 2>&1; harness evaluate exp-0001 > evaluate.txt 2>&1;"
-    " echo over > over.txt"
-)
-"""What the model types in a session that has to show that its judge answers."""
 FREE = ("--permission-mode", "default", "--allowedTools", "Bash,Write")
+
+
+def an_experiment(root: Path) -> list[list[dict[str, object]]]:
+    """What the model does in a session that has to show that its judge answers."""
+    train = (
+        "harness train exp-0001 > train.txt 2>&1; harness evaluate exp-0001 > evaluate.txt 2>&1;"
+        " echo over > over.txt"
+    )
+    config = str(root / EXPERIMENT / "config.yaml")
+    return [
+        [bash("new", "harness experiment new --hypothesis centroids 2>&1")],
+        [call("config", "Write", file_path=config, content="model: centroids\n")],
+        [bash("train", train, timeout=240_000)],
+    ]
 
 
 def row_of(journey: Journey, root: Path) -> dict[str, str]:
@@ -136,7 +143,7 @@ def test_a_session_that_is_resumed_goes_on(fresh: Journey) -> None:
     root, session = fresh.root, str(uuid.uuid4())
     prompts = {
         "PLEASE REMEMBER THE WORD quokka": ["FIRST-ANSWER"],
-        "PLEASE GO ON": [[bash("told", TOLD, timeout=240_000)], "SECOND-ANSWER"],
+        "PLEASE GO ON": [*an_experiment(root), "SECOND-ANSWER"],
     }
     started = program("bwrap")
     with open_gateway(prompts) as gateway:
@@ -183,7 +190,7 @@ def test_a_linked_worktree(fresh: Journey, tmp_path: Path) -> None:
     kept = {path: path.read_bytes() for path in (root / "plan.md", root / ".git/config")}
     prompts = {
         "PLEASE LOOK": [tries, "LOOKED"],
-        "PLEASE GO ON": [[bash("told", TOLD, timeout=240_000)], "WENT-ON"],
+        "PLEASE GO ON": [*an_experiment(tree), "WENT-ON"],
     }
     with (
         open_gateway(prompts) as gateway,
