@@ -20,6 +20,8 @@ pytestmark = pytest.mark.skipif(
 
 EXPERIMENT = ".harness/experiments/exp-0001"
 DRAFT = "plans/plan.draft.md"
+WORKING_S = 240.0
+"""A whole plan or experiment on a busy machine."""
 
 
 @pytest.fixture
@@ -76,13 +78,15 @@ def test_from_data_to_a_judged_experiment_in_one_session(empty: Journey) -> None
         open_gateway(script) as gateway,
         interactive(root, empty.home, gateway, "--permission-mode", "acceptEdits") as terminal,
     ):
-        terminal.say("/harness:plan three blobs, from data/", until="harness plan approve plan.md")
+        asked_for, line = "/harness:plan three blobs, from data/", "harness plan approve plan.md"
+        terminal.say(asked_for, until=line, patience=WORKING_S)
         assert (root / "plan.md").read_text("utf-8") == PLAN
         shown = empty.harness("plan", "approve", "plan.md")
-        assert (shown.exit_code, "oracle.tiers.must: none -> 0.8" in shown.stderr) == (2, True)
-        line = shown.stderr.rpartition("`harness ")[2].split("`")[0]
-        must(empty.harness(*line.split()))
-        terminal.say("/harness:try nearest centroids", until="TRIED-AND-JUDGED")
+        assert (shown.exit_code, "oracle.metric: none -> accuracy" in shown.stderr) == (2, True)
+        confirming = shown.stderr.rpartition("`harness ")[2].split("`")[0]
+        must(empty.harness(*confirming.split()))
+        tried = "TRIED-AND-JUDGED"
+        terminal.say("/harness:try nearest centroids", until=tried, patience=WORKING_S)
     assert gateway.failure is None
     asked = [text for request in gateway.requests for text in prompts(request.body)]
     assert any("The person says: three blobs, from data/" in text for text in asked)
@@ -106,4 +110,5 @@ def test_from_data_to_a_judged_experiment_in_one_session(empty: Journey) -> None
     (row,) = must(empty.harness("experiment", "list", "--json")).document["experiments"]
     assert (row["verdict"], row["findings"]) == ("PASS", [])
     audit = empty.harness("audit", "--json", CLAUDE_CONFIG_DIR=str(empty.home / "config"))
-    assert (audit.document["changes"], audit.document["unguarded"]) == ([], [])
+    assert audit.document["unguarded"] == []
+    assert [one for one in audit.document["changes"] if "plan" in one["path"]] == []

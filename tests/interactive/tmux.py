@@ -40,17 +40,17 @@ class Terminal:
         self._tmux("send-keys", "-t", "main", "-l", text)
         return self.wait_for(f"{PROMPT} {text}", sees)
 
-    def say(self, text: str, *, until: str, gone: str = "") -> str:
+    def say(self, text: str, *, until: str, gone: str = "", patience: float = PATIENCE_S) -> str:
         """Type `text`, send it, and wait for words that were not on the screen before; returns the
         screen."""
         self.write(text)
         self.keys("Enter")
-        return self.wait_for(until, gone=gone)
+        return self.wait_for(until, gone=gone, patience=patience)
 
-    def wait_for(self, *words: str, gone: str = "") -> str:
+    def wait_for(self, *words: str, gone: str = "", patience: float = PATIENCE_S) -> str:
         """The screen once all `words` stand on it and `gone` does not. Raises AssertionError with
-        the screen else."""
-        end = time.monotonic() + PATIENCE_S
+        the screen else, after `patience` seconds."""
+        end = time.monotonic() + patience
         while True:
             screen = self.screen()
             if all(item in screen for item in words) and not (gone and gone in screen):
