@@ -15,11 +15,11 @@ from harness.audit.protected import AuditReport, audit_protected
 from harness.audit.unguarded import Unguarded
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
-from harness.cli.person import require_person
+from harness.cli.person import ASK, require_person, require_yes
 from harness.cli.reading import reading
 from harness.clock import iso
 from harness.errors import ConfigError
-from harness.guard.accepted import Accepted, accept_on_record, accepted_list
+from harness.guard.accepted import Accepted, accept_on_record, accepted_list, control_listing
 from harness.ledger.project import Project
 from harness.projections.refresh import edited_pages
 from harness.rendering.policy_snapshot import policy_snapshot
@@ -56,26 +56,28 @@ _NEXT = (
     multiple=True,
     help="A folder of Claude Code transcripts; default: where the CLI keeps them.",
 )
+@ASK
 @project_option
 @json_option
 def command(
     accepting: bool,
     began: str | None,
     transcripts: tuple[Path, ...],
+    ask: bool,
     project: Path,
     as_json: bool,
 ) -> None:
     """List changed protected files, the sessions that may have changed them, and unguarded calls.
 
     Records how far it read the sessions' receipts; without --accept and --began nothing else. Exit
-    1 when anything was found.
+    1 when anything was found. --accept --ask names what changed and asks before it counts.
     """
     if accepting and began is not None:
         raise click.UsageError("--accept and --began do not go together.")
     if accepting:
         by = require_person("audit --accept", environment())
         with changing(project, new_config=True, deriving=True) as opened:
-            _accept(opened, by, as_json=as_json)
+            _accept(opened, by, ask=ask, as_json=as_json)
         return
     if began is not None:
         with changing(project) as opened:
@@ -89,7 +91,7 @@ def command(
     sys.exit(0 if report.clean else 1)
 
 
-def _accept(project: Project, by: str, *, as_json: bool) -> None:
+def _accept(project: Project, by: str, *, ask: bool, as_json: bool) -> None:
     layout = project.layout
     try:
         before = accepted_list(project)
@@ -100,13 +102,15 @@ def _accept(project: Project, by: str, *, as_json: bool) -> None:
         if before is not None
         else []
     )
-    accepted = accept_on_record(project, by=by)
+    named = [f"  changed: {path}" for path in changes]
+    seen = control_listing(layout.root) if ask else None
+    if seen is not None:
+        shown = [f"This would accept {len(seen)} control files as they are now.", *named]
+        require_yes("\n".join(shown), "Accept them?")
+    accepted = accept_on_record(project, by=by, seen=seen)
     document = {"accepted": _plain(accepted), "files": len(accepted.paths), "changed": changes}
-    lines = [
-        f"{by} accepted {len(accepted.paths)} control files",
-        *(f"  changed: {path}" for path in changes),
-    ]
-    emit(document, *lines, as_json=as_json)
+    head = f"{by} accepted {len(accepted.paths)} control files"
+    emit(document, head, *named, as_json=as_json)
 
 
 def _plain(accepted: Accepted | None) -> dict[str, str] | None:

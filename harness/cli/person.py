@@ -4,12 +4,20 @@ Commands for people only are refused below an agent and without a terminal. No a
 own work.
 """
 
+import contextlib
 import getpass
+import os
+import shlex
 import sys
+import termios
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import click
+
 from harness.audit.open_sessions import SESSION
+from harness.cli.output import tell
+from harness.contract.roles import ASKED_VERBS
 from harness.domain.grade import OPEN, PERSON, Caller, CallerKind
 from harness.errors import RefusedError
 from harness.judge.identity import CALLER, verify
@@ -60,7 +68,7 @@ def require_person(
     if marks:
         raise RefusedError(
             f"`harness {verb}` must be run by a person: an agent started this ({marks[0]}).",
-            hint=f"Run `harness {verb}` in your own terminal.",
+            hint=f"Run it in your own terminal: `{line_of(verb)}`. {_elsewhere(verb)}",
             code="human_verb",
         )
     if needs_terminal and not is_terminal():
@@ -72,6 +80,43 @@ def require_person(
             code="no_terminal",
         )
     return f"{HUMAN}:{getpass.getuser()}"
+
+
+def line_of(verb: str) -> str:
+    """This call of `harness VERB`, to be typed in another terminal."""
+    words = [word for word in sys.argv[1:] if word != "--json"]
+    called = words if words[:1] == verb.split()[:1] else verb.split()
+    return f"cd {shlex.quote(os.getcwd())} && {shlex.join(['harness', *called])}"
+
+
+def _elsewhere(verb: str) -> str:
+    """Why the person's own prompt inside Claude Code does not do, and what does."""
+    why = "`!` in Claude Code does not do: what it runs has no terminal and is below an agent."
+    if not any(verb.split()[: len(asked)] == list(asked) for asked in ASKED_VERBS):
+        return why
+    return f"{why} In a session of `harness claude` the person is asked on their terminal."
+
+
+def require_yes(shown: str, question: str) -> None:
+    """Show a person what is about to count and let them type `yes`. Raises RefusedError
+    (not_confirmed)."""
+    tell(f"{shown}\n")
+    with contextlib.suppress(termios.error):
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before it was read
+    tell(f"{question} Type yes and press Enter; anything else refuses.")
+    if sys.stdin.readline().strip().lower() != "yes":
+        raise RefusedError(
+            "Nothing was changed: it was not confirmed.",
+            hint="Call it again when it is as you want it.",
+            code="not_confirmed",
+        )
+
+
+ASK = click.option(
+    "--ask",
+    is_flag=True,
+    help="Show what would count from now on, and ask on the terminal before it does.",
+)
 
 
 def caller(environment: Mapping[str, str]) -> str:

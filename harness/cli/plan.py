@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option, tell
-from harness.cli.person import AGENT, caller, caller_of, require_person
+from harness.cli.person import AGENT, ASK, caller, caller_of, require_person, require_yes
 from harness.contract.artifacts import DRAFT
 from harness.domain.findings import Finding, as_text
 from harness.domain.grade import CallerKind
@@ -115,15 +115,17 @@ def _probe() -> ScorerProbe | None:
 @command.command("approve")
 @PLAN
 @CHANGES
+@ASK
 @project_option
 @json_option
-def approve(plan: Path, changes: str | None, project: Path, as_json: bool) -> None:
+def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: bool) -> None:
     """Freeze PLAN and its scorer by hash and move held-out data to the vault.
 
     A draft (plans/NAME.draft.md) is put in the place of the plan NAME, which is plan.md or
     plans/NAME.md, and removed from its own.
     Over an approved plan: shows what would change and exits 2; --changes with the digest that it
-    names confirms these changes and no others. Must be run by a person.
+    names confirms these changes and no others. With --ask it asks there and then. Must be run by a
+    person.
     """
     by = require_person("plan approve", environment())
     line = f"harness plan approve {plan}"
@@ -131,7 +133,10 @@ def approve(plan: Path, changes: str | None, project: Path, as_json: bool) -> No
 
     def confirm(found: Changes) -> None:
         seen.append(found)
-        require_seen(found, changes, line)
+        if ask:
+            require_yes(f"This would approve {found.what}:\n{found.text}", "Approve it?")
+        else:
+            require_seen(found, changes, line)
 
     with changing(project, new_config=True) as opened:
         findings: list[Finding] = []

@@ -30,6 +30,19 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
 )
 """Commands for people only: `harness` refuses them below an agent, the policy to every role."""
 
+ASKED_VERBS: tuple[tuple[str, ...], ...] = (
+    ("plan", "approve"),
+    ("gate", "approve"),
+    ("gate", "reject"),
+    ("audit", "--accept"),
+    ("posttrain", "promote"),
+    ("posttrain", "reject"),
+    ("posttrain", "rollback"),
+)
+"""Those of them that a session of `harness claude` may ask for: its judge puts them to the person
+on the person's own terminal. The others make a project, say what is measured, bring in what was
+made elsewhere or show what is secret: nobody needs them in the middle of a session's work."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:

@@ -21,6 +21,7 @@ from harness.clock import iso
 from harness.errors import (
     ConfigError,
     NotFoundError,
+    RefusedError,
     UsageError,
 )
 from harness.files import (
@@ -163,9 +164,10 @@ def accept(
     at: datetime,
     paths: Iterable[str] | None = None,
     ledger: GuardedLedger | None = None,
+    seen: Mapping[str, str] | None = None,
 ) -> Accepted:
     """Take the control files as they are now for what they should be; `ledger`, if given, remembers
-    the list.
+    the list. Raises RefusedError (changed_meanwhile) when they are not as they were `seen`.
 
     With `paths`, those alone, and what else was accepted stays; where nothing was accepted yet,
     all. A damaged list is replaced by a whole one only, never by a part: then it raises ConfigError
@@ -177,6 +179,12 @@ def accept(
         if ledger is not None:
             _finish(layout, ledger)
         made = _made(layout, by, at, paths)
+        if seen is not None and dict(made.files) != dict(seen):
+            raise RefusedError(
+                "The control files are not what they were a moment ago; nothing was accepted.",
+                hint="Look again: `harness audit` names them.",
+                code="changed_meanwhile",
+            )
         if ledger is None or ledger.accepted_list(ledger.writer) == made.sha256:
             _write(layout.accepted, made)
         else:
@@ -218,6 +226,7 @@ def accept_on_record(
     by: str,
     at: datetime | None = None,
     paths: Iterable[str] | None = None,
+    seen: Mapping[str, str] | None = None,
 ) -> Accepted:
     """`accept`, and a fact that says what the list is from now on, so that a rewritten list is
     noticed.
@@ -227,7 +236,8 @@ def accept_on_record(
     """
     ledger = project.ledger
     known = ledger if ledger.plan() is not None else None
-    return accept(project.layout, by=by, at=at or project.clock.now(), paths=paths, ledger=known)
+    now = at or project.clock.now()
+    return accept(project.layout, by=by, at=now, paths=paths, ledger=known, seen=seen)
 
 
 def note_receipts(layout: Layout, *, cut: Iterable[str]) -> None:

@@ -6,18 +6,23 @@ what was read here, so nothing reaches it that only looked like something else.
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.contract.roles import HUMAN_VERBS
+from harness.domain.plain_text import one_line
 from harness.errors import HarnessError, RefusedError, UsageError
 
 STDIN = "-"
 _EXPERIMENT = re.compile(r"exp-\d+\Z")
-_EVERYWHERE = ("--json", "--help", "-h")
 _LOWERS_TRUST = ("--sandbox", "--session")
+_HELP = ("--help", "-h")
+_EVERYWHERE = ("--json", *_HELP)
 _OUTSIDE = "A person runs it in their own terminal, outside `harness claude`."
+_LONGEST = 600
+"""Characters of a command that a person is asked for: all of it is shown to them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +82,20 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ("mcp",): Askable(stdin=True),
 }
 """Verb -> what may be asked with it. `priors check` runs commands of a file, so it is not here."""
+_REASONED = Askable(values=("--reason",), words=1)
+OF_PERSONS: dict[tuple[str, ...], Askable] = {
+    ("plan", "approve"): Askable(words=1, files=True),
+    ("gate", "approve"): _REASONED,
+    ("gate", "reject"): _REASONED,
+    ("audit", "--accept"): Askable(),
+    ("posttrain", "promote"): _REASONED,
+    ("posttrain", "reject"): _REASONED,
+    ("posttrain", "rollback"): Askable(values=("--reason", "--to", "--profile")),
+}
+"""Verb of a person -> what may be asked with it: the person is asked, and it runs as theirs. Not
+`--changes`, which says what a person has read, nor `--override`."""
+_SHOW_FIRST = (("plan", "approve"), ("audit", "--accept"))
+"""With `--ask` they show what they are about to do, and ask for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +106,11 @@ class Request:
     """Words that are files, and where each led when it was asked."""
     copy_option: str = ""
     """As `Askable` says it."""
-    stdin: bool
+    stdin: bool = False
     """Whether it reads what the asker sends."""
+    asked: str = ""
+    """Of a person's verb the command line that the person is asked for; it runs as theirs, in the
+    project's root, on their terminal."""
 
 
 def read_request(
@@ -98,13 +120,61 @@ def read_request(
     RefusedError, or UsageError for what cannot be read."""
     verb, askable = _verb(argv)
     if askable is None:
-        return Request(words=("--version" if verb else "--help",), stdin=False)
+        return Request(words=("--version" if verb else "--help",))
+    if verb in OF_PERSONS and not any(word in _HELP for word in argv):
+        return _of_person(argv, verb, askable, cwd=cwd, root=root)
 
     files: dict[str, Path] = {}
 
     def file(text: str) -> str:
         return _file(text, cwd, root, readable)
 
+    options, words = _parted(argv, verb, askable, cwd=cwd, root=root, file=file)
+    if askable.files:
+        words = [text if _EXPERIMENT.match(text) else file(text) for text in words]
+        files = {text: root / text for text in words if not _EXPERIMENT.match(text)}
+    if files and askable.once:
+        options = ["--once", *(text for text in options if text not in ("--once", "--follow"))]
+    rest = ["--", *words] if words else []
+    reads = askable.stdin and (verb == ("mcp",) or words == [STDIN])
+    whole = (*verb, *options, "--project", str(root), *rest)
+    return Request(words=whole, files=files, copy_option=askable.copy_option, stdin=reads)
+
+
+def _of_person(
+    argv: Sequence[str], verb: tuple[str, ...], askable: Askable, *, cwd: Path, root: Path
+) -> Request:
+    """What runs is what the person is shown, whole. The answer goes to them: no `--json`."""
+
+    def file(text: str) -> str:
+        return _file(text, cwd, root, ())
+
+    options, words = _parted(argv, verb, askable, cwd=cwd, root=root, file=file)
+    words = [file(text) for text in words] if askable.files else words
+    options = [one_line(text) for text in options if text != "--json"]
+    shown = shlex.join(["harness", *verb, *words, *options])
+    if len(shown) > _LONGEST or any(one_line(text) != text for text in words):
+        raise UsageError(
+            f"A person is shown the whole `harness {' '.join(verb)} ...` before it runs; this one"
+            f" has more than {_LONGEST} characters, or a name with some that cannot be seen.",
+            hint="Say it shorter, in plain words.",
+            code="not_showable",
+        )
+    asks = ["--ask"] if verb in _SHOW_FIRST else []
+    rest = ["--", *words] if words else []
+    return Request(words=(*verb, *options, *asks, "--project", str(root), *rest), asked=shown)
+
+
+def _parted(
+    argv: Sequence[str],
+    verb: tuple[str, ...],
+    askable: Askable,
+    *,
+    cwd: Path,
+    root: Path,
+    file: Callable[[str], str],
+) -> tuple[list[str], list[str]]:
+    """(options, words) after the verb; `--project` is looked at and left out."""
     parts = list(_options(argv[len(verb) :], verb, askable, file))
     options = [text for is_option, text in parts if is_option]
     words = [text for is_option, text in parts if not is_option]
@@ -117,21 +187,13 @@ def read_request(
             f"`harness {' '.join(verb)}` takes at most {askable.words} words; got {words}.",
             hint=f"See `harness {' '.join(verb)} --help`.",
         )
-    if askable.files:
-        words = [text if _EXPERIMENT.match(text) else file(text) for text in words]
-        files = {text: root / text for text in words if not _EXPERIMENT.match(text)}
-    if files and askable.once:
-        options = ["--once", *(text for text in options if text not in ("--once", "--follow"))]
-    rest = ["--", *words] if words else []
-    reads = askable.stdin and (verb == ("mcp",) or words == [STDIN])
-    whole = (*verb, *options, "--project", str(root), *rest)
-    return Request(words=whole, files=files, copy_option=askable.copy_option, stdin=reads)
+    return options, words
 
 
 def _verb(argv: Sequence[str]) -> tuple[tuple[str, ...], Askable | None]:
     """The verb and its row; without a row `--version`, or the help when the verb is empty."""
     words = tuple(argv)
-    for verb, askable in REQUESTS.items():
+    for verb, askable in (*OF_PERSONS.items(), *REQUESTS.items()):
         if words[: len(verb)] == verb:
             return verb, askable
     if words in ((), ("--help",), ("-h",)):

@@ -17,9 +17,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+from harness.clock import iso
 from harness.domain.plain_text import plain, plain_json
 from harness.errors import HarnessError, RefusedError
 from harness.files import pretty_json
@@ -47,10 +49,13 @@ _CLOSING_SECONDS = 40.0
 """For children to record how they ended, once the session has."""
 _PEER = struct.Struct("3i")
 _REFUSED = 2
+_ASKED = "AskedPerson"
+"""The event of a receipt: what a session asked a person for, and what became of it."""
 
 
 class JudgeServer:
-    """Listens at `place` until `close`. `is_inside` says whether a process is in the sandbox."""
+    """Listens at `place` until `close`. `ask` puts a person's verb to the person, who runs it:
+    question.py. `is_inside` says whether a process is in the sandbox."""
 
     def __init__(
         self,
@@ -60,12 +65,14 @@ class JudgeServer:
         announcement: Announcement,
         inherited: Mapping[str, str],
         *,
+        ask: Callable[[Request], int],
         is_inside: Callable[[int], bool],
         on_stop: Callable[[], None] = lambda: None,
     ) -> None:
         self._root, self._receipts = settings.root, receipts
         self._readable = tuple(Path(os.path.realpath(item)) for item in settings.readable)
         self._announcement, self._is_inside, self._on_stop = announcement, is_inside, on_stop
+        self._ask = ask
         self._environment = {
             **judge_environment(inherited),
             **announcement.environment,
@@ -154,11 +161,39 @@ class JudgeServer:
         try:
             place = self._place(cwd)
             request = read_request(argv, cwd=place, root=self._root, readable=self._readable)
+            if request.asked:
+                return self._asked(
+                    connection, request, asked.get("session"), as_json="--json" in argv
+                )
             with self._words(request) as words:
                 return self._run(connection, request, words, asked.get("session"))
         except HarnessError as error:
             _tell(connection, error, as_json="--json" in argv)
             return error.exit_code
+
+    def _asked(
+        self, connection: socket.socket, request: Request, session: object, *, as_json: bool
+    ) -> int:
+        """Of a person's verb the session learns that it ran, and how it ended."""
+        answer: dict[str, Any] = {"asked": request.asked}
+        try:
+            answer |= {"rule": "person_ran", "exit_code": self._ask(request)}
+        except RefusedError as error:
+            answer |= {"rule": error.code, "exit_code": error.exit_code}
+            raise
+        finally:
+            known = isinstance(session, str) and _SESSION_ID.match(session)
+            note = {"time": iso(datetime.now(UTC)), "session": session if known else "unknown"}
+            with contextlib.suppress(OSError):
+                self._receipt({**note, "event": _ASKED, **answer})
+        code: int = answer["exit_code"]
+        text = f"A person ran `{request.asked}` on their terminal: exit {code}."
+        if code:
+            text += " What it said stands on their screen; `harness status` says what holds."
+        document = {"asked": request.asked, "exit_code": code}
+        said = plain_json(pretty_json(document)) if as_json else plain(f"{text}\n")
+        client.send(connection, client.STDOUT, said.encode("utf-8"))
+        return code
 
     @contextlib.contextmanager
     def _words(self, request: Request) -> Iterator[list[str]]:

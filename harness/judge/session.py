@@ -27,6 +27,7 @@ from harness.judge.identity import (
     announce,
     forget_the_dead,
 )
+from harness.judge.question import Asker
 from harness.judge.server import CONFIG, JudgeServer
 from harness.judge.terminal import LedProgram
 from harness.ledger.project import Project
@@ -43,6 +44,8 @@ _PREFIX = "harness-judge-"
 _PLACE = "/tmp"
 """Not TMPDIR: a socket's path has a hundred characters at most."""
 _HERE = Path(__file__).resolve().parent
+_PRINTS = ("-p", "--print")
+"""Options of the CLI with which it answers once, to a program as a rule: nobody is asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +150,9 @@ def _lead(
         folder.socket,
         announcement,
         inherited,
+        ask=Asker(
+            led, layout.root, inherited, present=not any(word in _PRINTS for word in arguments)
+        ).ask,
         is_inside=lambda pid: led.process is not None and _is_below(pid, led.process.pid),
         on_stop=led.stop,
     )

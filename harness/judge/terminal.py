@@ -1,18 +1,21 @@
 """A program on a terminal of its own, and the person's terminal before it: bytes are copied both
-ways, sizes too."""
+ways, sizes too. The person's can be lent to another use for a while; then nothing is copied."""
 
 import contextlib
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import termios
 import threading
+import time
 import tty
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,6 +24,12 @@ _BLOCK = 1 << 16
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 """Passed on; the process in front of the sandbox ends what does not heed them."""
 _LOOK_SECONDS = 0.5
+_MOST_LAST = 64
+"""Blocks that are still shown before the terminal is lent: a program may write without end."""
+_ALTERNATE = re.compile(rb"\x1b\[\?(?:1049|1047|47)([hl])")
+_LONGEST_SWITCH = 7
+_REDRAW_SECONDS = 0.1
+_SIZE = struct.Struct("4H")
 
 
 class LedProgram:
@@ -29,10 +38,19 @@ class LedProgram:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], cwd: Path) -> None:
         self._command, self._environment, self._cwd = list(command), dict(environment), cwd
         self._wake, self._waker = os.pipe()
-        self._stops: list[threading.Event] = []
+        self._loans: list[tuple[Callable[[], None], threading.Event]] = []
+        self._leading = False
+        self._tail = b""
         self._ended_by = 0
         self._before: list[Any] = []
         self.process: subprocess.Popen[bytes] | None = None
+        self.alternate = False
+        """Whether it shows the terminal's second screen, which has no lines above it."""
+
+    @property
+    def ending(self) -> bool:
+        """Whether a signal ends us, e.g. because the terminal was closed."""
+        return bool(self._ended_by)
 
     def run(self) -> int:
         """Its exit code; 128 + n when signal n ended us before it."""
@@ -43,21 +61,33 @@ class LedProgram:
             ours, theirs = pty.openpty()
             try:
                 _copy_size(ours)
+                self._leading = True
                 self.process = self._start(theirs)
                 os.close(theirs)
                 with self._raw():
                     self._copy(ours, self.process)
                 return self._code(self.process.wait())
             finally:
+                self._leading = False
                 os.close(ours)
 
     def stop(self) -> None:
         """For another thread, once the program has stopped: give the terminal back and stop as
         well; returns when the person goes on."""
-        went_on = threading.Event()
-        self._stops.append(went_on)
-        os.write(self._waker, b"s")
-        went_on.wait()
+        # Not SIGTSTP: the kernel drops it where no shell stands above.
+        self.lend(lambda: os.kill(os.getpid(), signal.SIGSTOP))
+
+    def lend(self, use: Callable[[], None], done: threading.Event | None = None) -> bool:
+        """For another thread: `use` gets the person's terminal as it was before. It is called by
+        the thread that leads, so it may wait for signals. Returns when it has returned, or `done`
+        is set; False when there is no terminal, or no longer."""
+        returned = threading.Event()
+        self._loans.append((use, returned))
+        os.write(self._waker, b"l")
+        awaited = done or returned
+        while self._leading and not awaited.wait(_LOOK_SECONDS):
+            pass
+        return awaited.is_set()
 
     def _start(self, terminal: int | None) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -80,7 +110,7 @@ class LedProgram:
         sources = [0, ours, self._wake]
         while True:
             ready, _, _ = select.select(sources, [], [], _LOOK_SECONDS)
-            if ours in ready and not _passed(ours, 1):
+            if ours in ready and not self._shown(ours):
                 return
             if not ready and process.poll() is not None:
                 return
@@ -90,18 +120,32 @@ class LedProgram:
             if self._wake in ready:
                 os.read(self._wake, _BLOCK)
                 _copy_size(ours)
-                while self._stops:
-                    self._stopped(ours, self._stops.pop())
+                while self._loans:
+                    self._lent(ours, *self._loans.pop(0))
 
-    def _stopped(self, ours: int, went_on: threading.Event) -> None:
-        while select.select([ours], [], [], 0)[0] and _passed(ours, 1):
-            pass  # what it wrote last puts the screen in order
-        termios.tcsetattr(0, termios.TCSADRAIN, self._before)
-        # Not SIGTSTP: the kernel drops it where no shell stands above.
-        os.kill(os.getpid(), signal.SIGSTOP)
-        tty.setraw(0)
-        _copy_size(ours)
-        went_on.set()
+    def _shown(self, ours: int) -> bool:
+        """Show what the program wrote; False at its end."""
+        block = _passed(ours, 1)
+        self._tail = self._tail[-_LONGEST_SWITCH:] + block
+        if switches := _ALTERNATE.findall(self._tail):
+            self.alternate = switches[-1] == b"h"
+        return bool(block)
+
+    def _lent(self, ours: int, use: Callable[[], None], returned: threading.Event) -> None:
+        for _ in range(_MOST_LAST):  # what it wrote last puts the screen in order
+            if not select.select([ours], [], [], 0)[0] or not self._shown(ours):
+                break
+        with contextlib.suppress(termios.error):  # it was closed
+            termios.tcsetattr(0, termios.TCSADRAIN, self._before)
+        try:
+            use()
+        finally:
+            with contextlib.suppress(termios.error):
+                tty.setraw(0)  # what was typed meanwhile is dropped
+            _copy_size(ours, less=1)  # another size makes the program draw its screen anew
+            time.sleep(_REDRAW_SECONDS)
+            _copy_size(ours)
+            returned.set()
 
     @contextlib.contextmanager
     def _raw(self) -> Iterator[None]:
@@ -138,19 +182,21 @@ class LedProgram:
             self.process.send_signal(number)
 
 
-def _copy_size(ours: int) -> None:
+def _copy_size(ours: int, *, less: int = 0) -> None:
+    """Give the program the size of the person's terminal, `less` rows of it."""
     with contextlib.suppress(OSError):
-        size = fcntl.ioctl(0, termios.TIOCGWINSZ, b"\0" * 8)
-        fcntl.ioctl(ours, termios.TIOCSWINSZ, size)
+        rows, *rest = _SIZE.unpack(fcntl.ioctl(0, termios.TIOCGWINSZ, b"\0" * _SIZE.size))
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, _SIZE.pack(max(rows - less, 0), *rest))
 
 
-def _passed(source: int, target: int) -> bool:
-    """Copy what is there; False when the source is at its end, or the target is gone."""
+def _passed(source: int, target: int) -> bytes:
+    """Copy what is there, and return it; empty when the source is at its end, or the target is
+    gone."""
     try:
         block = os.read(source, _BLOCK)
         left = block
         while left:
             left = left[os.write(target, left) :]
     except OSError:
-        return False
-    return bool(block)
+        return b""
+    return block

@@ -25,6 +25,7 @@ from harness.contract.installation import (
     SETTINGS,
 )
 from harness.contract.roles import (
+    ASKED_VERBS,
     HUMAN_VERBS,
     ROLE_BY_NAME,
     ROLES,
@@ -97,6 +98,7 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
         "entry": [] if approved is None else shlex.split(approved.content["training"]["entry"]),
         "harness": [COMMAND],
         "human_verbs": [list(verb) for verb in HUMAN_VERBS],
+        "asked_verbs": [list(verb) for verb in ASKED_VERBS],
         "command": executable(),
         "briefing": layout.relative(layout.briefing),
         "receipts": BY_NAME["receipts"].path,

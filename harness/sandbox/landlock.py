@@ -7,6 +7,7 @@ does not stop:
   may;
 * UDP, connecting to UNIX sockets that have a path, and the gateway's port number on another host;
 * reading other processes' command lines, /dev/shm, and what is granted (all of /etc and /usr);
+  terminals are not: but for the one that it is handed, none can be opened, so nobody makes one;
 * below Linux 6.12 (ABI 6): signals to processes of the same user and abstract UNIX sockets. There
   is no private /tmp: `run` makes a folder and sets TMPDIR where the environment has none; a
   `command` needs a writable path as TMPDIR.
@@ -23,9 +24,9 @@ from harness.errors import SandboxError
 from harness.sandbox.behind_front import FrontedSandbox, behind_front, program
 from harness.sandbox.reach import Access, Grant, accelerators, grants, require_visible
 
+# Not /dev/pts: who opens a person's terminal there reads their keys and writes on their screen.
 DEVICES = tuple(
-    f"/dev/{name}"
-    for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+    f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "shm")
 )
 
 

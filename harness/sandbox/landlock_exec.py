@@ -55,6 +55,11 @@ def add_path(ruleset: int, path: str, rights: int) -> None:
         os.close(descriptor)
 
 
+def handed_terminals() -> list[str]:
+    """Those of the standard streams: a program may open by name what it holds already."""
+    return [f"/proc/self/fd/{number}" for number in range(3) if os.isatty(number)]
+
+
 def give_up_capabilities() -> None:
     """Also from the bounding set, so that a program started by root does not get them back."""
     if os.geteuid() == 0:
@@ -87,6 +92,8 @@ def confine(spec: dict[str, list[str]], port: int | None, *, network: bool = Fal
     for name, rights in (("read_only", READ), ("writable", everything), ("devices", everything)):
         for path in spec[name]:
             add_path(ruleset, path, rights & everything)
+    for path in handed_terminals():
+        add_path(ruleset, path, FILE_RIGHTS & everything)
     if port is not None:
         rule = ctypes.create_string_buffer(struct.pack("=QQ", CONNECT_TCP, port))
         check(libc.syscall(ADD_RULE, ruleset, NET_PORT, rule, 0), f"TCP port {port}")

@@ -11,6 +11,7 @@ import pytest
 from harness.cli.person import agent_marks, caller, require_person, session_of
 from harness.errors import RefusedError
 from tests.cli.journey import Journey, make_project
+from tests.screen import Screen
 from tests.terminal import run_in_terminal
 
 APPROVE = ("plan", "approve", "--json")
@@ -111,6 +112,49 @@ def test_a_terminal_made_by_script_is_refused_below_a_claude_process(
     assert "human_verb" in below.stdout
     alone = run_in_terminal(words, cwd=journey.root, env=journey.environment())
     assert (alone.returncode, "human_verb" in alone.stdout) == (0, False)
+
+
+def on_terminal(journey: Journey, *words: str) -> Screen:
+    return Screen([sys.executable, "-m", "harness", *words], journey.environment(), journey.root)
+
+
+def test_asked_for_a_plan_of_a_session_a_person_reads_all_of_it(journey: Journey) -> None:
+    receipts = journey.root / ".harness/receipts"
+    receipts.mkdir(exist_ok=True)
+    (receipts / "s-1.jsonl").write_text("{}\n", "utf-8")  # a session was here
+    for typed, code, said in (
+        ("", 2, "it was not confirmed"),
+        ("yes", 0, "approved toy version 1"),
+    ):
+        screen = on_terminal(journey, "plan", "approve", "--ask")
+        screen.wait_for("Type yes")
+        assert "oracle.metric: none -> accuracy" in screen.seen
+        screen.write(f"{typed}\n")
+        assert (screen.end(), said in screen.seen) == (code, True)
+        assert (journey.root / "data/held_out.npz").exists() == (code == 2)
+
+
+def test_what_is_accepted_is_what_was_shown(journey: Journey) -> None:
+    guard = journey.root / ".claude/hooks/harness/run.py"
+    guard.write_text(guard.read_text("utf-8") + "# mine\n", "utf-8")
+    for meanwhile, code in ((True, 2), (False, 0)):
+        screen = on_terminal(journey, "audit", "--accept", "--ask")
+        screen.wait_for("Type yes")
+        assert "changed: .claude/hooks/harness/run.py" in screen.seen
+        if meanwhile:
+            guard.write_text(guard.read_text("utf-8") + "# and another line\n", "utf-8")
+        screen.write("yes\n")
+        assert (screen.end(), "a moment ago" in screen.seen) == (code, meanwhile)
+
+
+def test_the_refusal_names_the_line_to_type(journey: Journey) -> None:
+    words = ("gate", "approve", "exp-0001", "--reason", "It holds.", "--json")
+    hint = journey.harness(*words, CLAUDECODE="1").document["error"]["hint"]
+    assert f"`cd {journey.root} && harness gate approve exp-0001 --reason 'It holds.'`" in hint
+    assert "`!` in Claude Code does not do" in hint
+    assert "the person is asked on their terminal" in hint
+    other = journey.harness("ledger", "import", "--json", CLAUDECODE="1").document["error"]["hint"]
+    assert "harness claude" not in other
 
 
 def test_nobody_is_an_agent_by_default() -> None:

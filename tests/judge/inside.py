@@ -11,6 +11,7 @@ import pytest
 from harness.domain.statuses import SandboxKind
 from harness.sandbox.select import available
 from tests.cli.journey import Answer, Journey
+from tests.screen import Screen
 
 SANDBOXES = ("bwrap", "landlock")
 
@@ -42,6 +43,10 @@ class Inside:
     def words(self, script: str) -> list[str]:
         judge = [sys.executable, "-P", "-I", "-m", "harness", "claude", "--sandbox", self.sandbox]
         return [*judge, "--", "-c", script]
+
+    def on_screen(self, script: str, *more: str) -> Screen:
+        """On a person's terminal; `more` options go to the CLI."""
+        return Screen([*self.words(script), *more], self.environment(), self.journey.root)
 
     def run(self, script: str, timeout: float = 120.0, **extra: str) -> Answer:
         done = subprocess.run(

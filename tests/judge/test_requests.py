@@ -7,16 +7,19 @@ import click
 import pytest
 
 from harness.cli.main import harness
-from harness.contract.roles import HUMAN_VERBS
+from harness.contract.roles import ASKED_VERBS, HUMAN_VERBS
 from harness.errors import HarnessError
-from harness.judge.requests import REQUESTS, read_request
+from harness.judge.requests import OF_PERSONS, REQUESTS, read_request
 
 NEVER = (
     *("init", "render", "gc", "run", "continue", "demo", "cheats run", "cheats render", "doctor"),
     *("claude", "import run.log", "ledger import", "ledger export", "ledger rebuild"),
     *("priors check", "posttrain write-spec exp-0001 /tmp/x", "posttrain export a b"),
-    *("posttrain model add", "posttrain observe m --outcome good", "audit --accept"),
-    *("plan approve", "gate approve exp-0001 --reason x", "gate reject exp-0001 --reason x"),
+    *("posttrain model add", "posttrain observe m --outcome good", "audit --json --accept"),
+    *("gate approve exp-0001 --reason x --override", "plan approve --changes 12ab"),
+    *("plan approve ../secret.md", "plan approve link.md", "plan approve a.md --project /"),
+    *("gate reject exp-0001 --sandbox none --reason x", "experiment show exp-0001 --exact"),
+    *("data split a.csv --label y", "priors add a.md", "posttrain approve --benchmark b"),
     *("nonsense", "train exp-0001 --sandbox none", "train exp-0001 --sandbox=bwrap"),
     *("train --sandbox auto exp-0001", "train exp-0001 --session other", "mcp --sandbox none"),
     *("evaluate exp-0001 --sandbox landlock", "watch --split", "handoff --file plan.md"),
@@ -44,6 +47,11 @@ FINE = {
     "claims audit notes.md": "claims audit --project ROOT -- notes.md",
     "plan check": "plan check --project ROOT",
     "plan check plans/a.draft.md": "plan check --project ROOT -- plans/a.draft.md",
+    "plan approve plans/b.md --json": "plan approve --ask --project ROOT -- plans/b.md",
+    "plan approve --help": "plan approve --help --project ROOT",
+    "audit --accept": "audit --accept --ask --project ROOT",
+    "gate approve exp-0001 --reason=x": "gate approve --reason=x --project ROOT -- exp-0001",
+    "posttrain rollback --reason x": "posttrain rollback --reason=x --project ROOT",
     "handoff -": "handoff --project ROOT -- -",
     "mcp --project .": "mcp --project ROOT",
     "train --help": "train --help --project ROOT",
@@ -78,16 +86,37 @@ def test_what_may_be_asked_is_put_together_anew(root: Path, line: str) -> None:
 
 def test_no_request_is_a_persons(root: Path) -> None:
     for verb in HUMAN_VERBS:
+        assert verb not in REQUESTS
+        if verb in OF_PERSONS:
+            assert read_request([*verb], cwd=root, root=root).asked == f"harness {' '.join(verb)}"
+            continue
         with pytest.raises(HarnessError):
             read_request([*verb], cwd=root, root=root)
-        assert verb not in REQUESTS
+
+
+def test_what_a_person_is_asked_for_is_one_list(root: Path) -> None:
+    """Hooks let through inside what the judge asks for, and all else that may be asked is asked of
+    nobody."""
+    assert set(OF_PERSONS) == set(ASKED_VERBS) <= set(HUMAN_VERBS)
+    assert not any(
+        read_request(line.split(), cwd=root, root=root).asked for line in ("status", "")
+    )
+
+
+def test_a_persons_verb_is_run_in_the_projects_root(root: Path) -> None:
+    (root / "plans").mkdir()
+    (root / "sub").mkdir()
+    words = ["plan", "approve", "../plans/b.md"]
+    request = read_request(words, cwd=root / "sub", root=root)
+    assert request.words[-1] == "plans/b.md"
+    assert request.asked == "harness plan approve plans/b.md"
 
 
 def test_what_may_be_asked_exists() -> None:
     """Each row is a command, and each option of it is one of that command's."""
-    for verb, askable in REQUESTS.items():
+    for verb, askable in (*REQUESTS.items(), *OF_PERSONS.items()):
         command: click.Command | None = harness
-        for word in verb:
+        for word in (word for word in verb if not word.startswith("--")):
             assert isinstance(command, click.Group)
             command = command.get_command(click.Context(command), word)
         assert command is not None, verb

@@ -30,6 +30,7 @@ def judge(tmp_path: Path) -> Iterator[JudgeServer]:
             tmp_path / "socket",
             SimpleNamespace(**told),  # type: ignore[arg-type]
             {},
+            ask=lambda request: 0,
             is_inside=lambda pid: True,
         )
         yield made

@@ -10,6 +10,7 @@ from harness.guard.policy.decide import DENY, READERS, WRITERS, decide, role_of
 from harness.guard.policy.tool_arguments import command_lines, programs
 
 from .hook_scene import HookAnswer, refused
+from .judge_socket import asked_there
 from .session_receipts import note, said
 
 TYPE_CHECKING = False
@@ -83,6 +84,7 @@ def _answer(
                 "elsewhere": sorted(roots - {snapshot["root"]}),
                 "worktrees": sorted(trees - {snapshot["root"]}),
                 **scene.claude(),
+                **asked_there(snapshot),
             },
         )
         if answer["permission"] == DENY:

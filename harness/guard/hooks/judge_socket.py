@@ -31,6 +31,16 @@ def is_inside() -> bool:
     return bool(os.environ.get(SOCKET))
 
 
+def asked_there(snapshot: dict[str, Any]) -> dict[str, list[list[str]]]:
+    """What differs in the policy inside: a person's verb that the judge puts to the person there is
+    theirs to refuse."""
+    asked = snapshot.get("asked_verbs")
+    verbs = snapshot.get("human_verbs")
+    if not is_inside() or not isinstance(asked, list) or not isinstance(verbs, list):
+        return {}
+    return {"human_verbs": [verb for verb in verbs if verb not in asked]}
+
+
 def hand_over(line: dict[str, Any]) -> None:
     """Let the judge append a receipt of this project. Raises OSError when it does not."""
     asked = dumps({"receipt": line}).encode("ascii")

@@ -61,6 +61,8 @@ def _mode(scene: HookScene) -> str:
         return (
             f"this session runs in a sandbox ({sandbox}), the judge outside it. `harness` and the"
             " harness tools are requests to it; options that lower isolation are a person's."
+            " `harness plan approve`, `gate approve` and `gate reject` ask the person, on their"
+            " terminal."
         )
     return (
         "this session is not isolated from the judge, so scores say `recomputed, session not"

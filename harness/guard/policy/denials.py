@@ -46,13 +46,28 @@ def training_outside(snapshot: dict[str, Any], words: list[str]) -> Denial:
     )
 
 
-def persons_verb(verb: str) -> Denial:
+def persons_verb(snapshot: dict[str, Any], verb: str, line: str = "") -> Denial:
+    """`line`: the whole command, where it is known."""
+    asked = verb in [" ".join(each) for each in snapshot.get("asked_verbs", ())]
+    how = "Say in your answer what a person should decide, and why."
+    if snapshot["mode"] != "driver":
+        how += (
+            f" They type `cd {quoted(snapshot['root'])} && {line or f'harness {verb}'}` in a"
+            " terminal of their own; `!` here does not do: it has none, and is below an agent."
+        )
+        how += " In `harness claude` you may run it, and they are asked." if asked else ""
     return Denial(
         "human_verb",
         f"`harness {verb}` must be run by a person: no agent approves, overrides or rewrites what"
         " is recorded.",
-        "Say in your answer what a person should decide, and why.",
+        how,
     )
+
+
+def quoted(word: str) -> str:
+    """`word` as a shell reads it; shlex would be one import more in every call."""
+    plain = word.replace("-", "").replace("_", "").replace("/", "").replace(".", "")
+    return word if plain.isalnum() else "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def unclear_start(snapshot: dict[str, Any], why: str, named: str, *, training: bool) -> Denial:

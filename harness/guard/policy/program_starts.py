@@ -14,6 +14,7 @@ from .arguments import Argument, expand, is_wild, table
 from .denials import (
     experiment_open,
     persons_verb,
+    quoted,
     settings_command,
     training_outside,
     unclear_start,
@@ -73,7 +74,9 @@ class Starts(Touched):
             return False
         verb = human_verb(words, self.snapshot["human_verbs"])
         if verb:
-            self.denials.append(persons_verb(verb))
+            whole = [program, *(word.text for word in rest if word.text != "--json")]
+            line = " ".join(map(quoted, whole)) if all(word.known for word in rest) else ""
+            self.denials.append(persons_verb(self.snapshot, verb, line))
         elif unclear_verb(words, self.snapshot["human_verbs"], more=more):
             why = "the verb of harness is not a literal word"
             self.denials.append(unclear_start(self.snapshot, why, "harness", training=False))
@@ -214,7 +217,7 @@ def start_named(text: str, snapshot: dict[str, Any], entry: TrainingEntry) -> De
     """Why `text`, handed to a program with a language of its own, would start what it may not."""
     verb = verb_named(text, snapshot)
     if verb:
-        return persons_verb(verb)
+        return persons_verb(snapshot, verb)
     tokens = words_of(text)
     runs = any(
         is_python(os.path.basename(token)) or os.path.basename(token) in SHELLS for token in tokens

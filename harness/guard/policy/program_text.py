@@ -37,7 +37,7 @@ def code_denial(
         return training_outside(judge.snapshot, ["<program text>"])
     verb = _verb_run(code, judge)
     if verb:
-        return persons_verb(verb)
+        return persons_verb(judge.snapshot, verb)
     if uses_internals(code):
         return Denial(
             "harness_internals",

@@ -9,7 +9,9 @@ tool_use_id, paths, permission ("allow", "deny", null), rule, reason (denials on
 Hooks add: `control` (PostToolUse, SessionStart, SessionEnd: control file -> first digits of its
 SHA-256), `source`, `trigger` or `reason` of the event, `dead` (SessionStart: what leaves a guard
 dead), `hooks` ("plugin": the plugin's hook left it) and `error` (the hook's own failure, rule
-"hook_failed"). A call that no guard saw has the rule "unhooked".
+"hook_failed"). A call that no guard saw has the rule "unhooked". The judge of
+`harness claude` adds a line for each verb of a person that the session asked for: event
+"AskedPerson", `asked`, rule ("person_ran", "person_refused", ...) and exit_code.
 """
 
 from __future__ import annotations

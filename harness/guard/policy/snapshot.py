@@ -27,6 +27,8 @@ SCHEMA. Paths are relative to `root`, with `/`, unless they are said to be absol
     entry             [str]       the plan's training command; empty without a plan
     harness           [str]       names by which the harness's own command is called
     human_verbs       [[str]]     verbs of it that only a person uses
+    asked_verbs       [[str]]     optional: those of them that the judge of `harness claude` puts to
+                                  the person when a session asks; there hooks let them through
     open_experiment   {id, hypothesis, status, runs, ended, undiagnosed} | null
                                   the one without a decision; ended: runs that ended; undiagnosed:
                                   ids of runs with an open alarm that no diagnosis explains

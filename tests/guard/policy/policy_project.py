@@ -112,6 +112,7 @@ def snapshot(root: Path, state: Path) -> dict[str, Any]:
             ["ledger", "import"],
             ["init"],
         ],
+        "asked_verbs": [["gate", "approve"], ["gate", "reject"], ["plan", "approve"]],
         "open_experiment": {
             "id": "exp-0002",
             "hypothesis": "wider is better",

@@ -157,6 +157,20 @@ def test_a_persons_verb_is_denied_behind_any_launcher(project, command):
     assert said["hint"]
 
 
+def test_a_persons_verb_comes_with_the_line_that_they_type(project):
+    said = project.bash(
+        "cd sub; harness gate approve exp-0002 --json --reason 'It holds.'", mode="interactive"
+    )
+    line = "harness gate approve exp-0002 --reason 'It holds.'"
+    assert f"They type `cd '{project.root}' && {line}` in a terminal of their own" in said["hint"]
+    assert "`!` here does not do" in said["hint"]
+    assert "In `harness claude` you may run it" in said["hint"]
+    other = project.bash("harness init $X", mode="interactive")["hint"]
+    assert "&& harness init`" in other
+    assert "harness claude" not in other
+    assert "terminal" not in project.bash("harness gate approve exp-0002", mode="driver")["hint"]
+
+
 @pytest.mark.parametrize("command", TRAINING)
 def test_training_is_denied_behind_any_launcher(project, command):
     said = project.bash(command)
