@@ -1,5 +1,5 @@
-"""The guard before every tool call, against a Python that only imports json, interleaved in this
-run.
+"""The guard before every tool call and the status line, against a Python that only imports json,
+interleaved in this run.
 
 The whole program is measured, as Claude Code starts it: `python3 -I -S hooks/run.py PreToolUse`
 with the payload on stdin, from the interpreter's start to its end, modules compiled before. Exits 1
@@ -25,6 +25,7 @@ PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.execut
 START = [PYTHON, "-I", "-S"]
 HOOK = Path(__file__).parents[1] / "hooks" / "run.py"
 BASELINE = "import json"
+LINE = "StatusLine"
 BASH = (
     'cd src && for f in *.py; do grep -n def "$f" | sed "s/x/y/" >> /dev/null; done && python -m'
     " pytest -q 2>&1 | tail"
@@ -57,7 +58,7 @@ def seconds(command: list[str], payload: bytes, environment: dict[str, str]) -> 
     start = time.perf_counter()
     ended = subprocess.run(command, input=payload, env=environment, capture_output=True)
     took = time.perf_counter() - start
-    if ended.returncode or ended.stdout or ended.stderr:
+    if ended.returncode or ended.stderr or bool(ended.stdout) != (command[-1] == LINE):
         raise SystemExit(f"{command} answered {ended.returncode}: {ended.stderr.decode()}")
     return took
 
@@ -70,6 +71,8 @@ def measured(root: str, environment: dict[str, str]) -> dict[str, list[float]]:
         name: ([*START, str(HOOK), "PreToolUse"], json.dumps(call).encode())
         for name, call in calls(root).items()
     }
+    line = {"session_id": "bench", "cwd": root, "workspace": {"project_dir": root}}
+    programs["status line"] = ([*START, str(HOOK), LINE], json.dumps(line).encode())
     taken: dict[str, list[float]] = {name: [] for name in programs}
     for turn in range(WARM_UP + ROUNDS):
         for name, (command, payload) in programs.items():
@@ -108,6 +111,7 @@ def main() -> int:
             "Write of 1 kB": "write_1kb_ratio",
             "Write of 1 MB": "write_1mb_ratio",
             "Bash": "bash_ratio",
+            "status line": "status_line_ratio",
         }
         figures = {names[name]: round(ratio, 2) for name, ratio in ratios.items()}
         record("guard", "python bench/guard.py --record", figures)

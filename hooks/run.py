@@ -1,4 +1,4 @@
-"""Every hook of the harness: `run.py EVENT`, with Claude Code's payload on stdin.
+"""Every hook of the harness and its status line: `run.py EVENT`, Claude Code's payload on stdin.
 
 Exit 0: no objection. Exit 2: blocked, with the reason on stderr. Claude Code starts this file with
 `python3 -I -S`, from any folder. The library is the folder lib/ beside it where the harness was
@@ -18,10 +18,12 @@ ON_FAILURE = {
     "PostToolUse": 0,
     "PostToolBatch": 0,
     "Stop": 0,
+    "SubagentStart": 0,
     "SubagentStop": 0,
     "SessionStart": 0,
     "SessionEnd": 0,
     "PreCompact": 0,
+    "StatusLine": 0,
 }
 # No event, an unknown one or a second argument: it may have been a guard's entry, so it blocks.
 EVENT = sys.argv[1] if len(sys.argv) == 2 else "unknown"

@@ -1,5 +1,7 @@
 """`harness train EXP [-- COMMAND]`: the only way to start training."""
 
+import contextlib
+import functools
 import os
 import re
 import sys
@@ -15,7 +17,9 @@ from harness.cli.output import emit, environment, json_option, print_event, proj
 from harness.cli.person import session_of
 from harness.domain.findings import as_text
 from harness.domain.records import Run
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
+from harness.ledger.project import Project
+from harness.rendering.policy_snapshot import write_policy_snapshot
 from harness.runs.experiment_config import read_values
 from harness.runs.take import take
 from harness.runs.train import train
@@ -101,7 +105,7 @@ def command(
             "sandbox": used,
             "session": session,
             "values": given,
-            "on_event": (lambda event: None) if as_json else print_event,
+            "on_event": functools.partial(_told, opened, quiet=as_json),
         }
         if sources is not None:
             names = [name.strip() for name in sources.split(",")]
@@ -119,6 +123,15 @@ def command(
     lines.append(as_text(report.findings) or f"next: `harness evaluate {experiment}`")
     emit(document, *lines, as_json=as_json)
     sys.exit(0 if report.ok else 1)
+
+
+def _told(project: Project, event: dict[str, Any], *, quiet: bool) -> None:
+    """Hooks and the status line read the snapshot: it says that a run began, and how it ended."""
+    if event["kind"] == "run":
+        with contextlib.suppress(HarnessError, OSError):  # the training goes on without it
+            write_policy_snapshot(project)
+    if not quiet:
+        print_event(event)
 
 
 def _shown(run: Run) -> dict[str, Any]:

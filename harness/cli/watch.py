@@ -1,6 +1,7 @@
 """`harness watch`: follow the project's runs, or the logs of other programs."""
 
 import contextlib
+import functools
 import os
 import re
 import sys
@@ -47,6 +48,11 @@ _START_SECONDS = 30.0
     "--follow", is_flag=True, help="Keep watching: the next experiment, or a log without end."
 )
 @click.option(
+    "--until-alarm",
+    is_flag=True,
+    help="End at the first new alarm or the training's end; rows are not printed.",
+)
+@click.option(
     "--split", "beside", is_flag=True, help="Open it in a tmux pane beside this one and exit."
 )
 @click.option(
@@ -61,6 +67,7 @@ def command(
     once: bool,
     wait: bool,
     follow: bool,
+    until_alarm: bool,
     beside: bool,
     plain: bool,
     project: Path,
@@ -70,8 +77,12 @@ def command(
 
     Several logs or folders of logs are shown side by side. Formats: JSON lines, CSV, TSV,
     trainer_state.json, printed steps and TensorBoard event files. Exit 1 when the newest run of a
-    seed did not complete. --json prints only the final state, as one object.
+    seed did not complete. --json prints only the final state, as one object. --until-alarm, for an
+    experiment, waits half a minute for a training to begin: run in the background beside it, its
+    end wakes a session that waits.
     """
+    if until_alarm:
+        _until_alarm(project, target)
     if beside:
         pane = split([*target, "--project", str(project.resolve())], environment())
         emit({"pane": pane}, f"watching in pane {pane}", as_json=as_json)
@@ -95,6 +106,29 @@ def command(
         text = "\n".join(line.plain for line in draw(follower, width=console.width))
         emit(follower.document(), text, as_json=as_json)
     sys.exit(0 if once or follower.succeeded() else 1)
+
+
+def _until_alarm(place: Path, target: tuple[str, ...]) -> None:
+    """Wait for what a session must hear of, then exit the program."""
+    if len(target) > 1 or (target and not _EXPERIMENT.fullmatch(target[0])):
+        raise UsageError(
+            "--until-alarm follows one experiment, no log.",
+            hint="`harness watch EXP --until-alarm`, e.g. with exp-0001.",
+            code="no_experiment",
+        )
+    with reading(place) as opened:
+        name = watched(opened, target[0] if target else None)
+        _await_run(opened, name)
+        follower = ExperimentFollower(opened, name)
+        said = functools.partial(tell, error=False)
+        if in_lines(follower, opened.clock, said, until_alarm=True):
+            said(
+                f"next: let the agent training-checker explain the alarm of {name}, then start"
+                f" `harness watch {name} --until-alarm` again: it tells of the next one"
+            )
+            sys.exit(0)
+        emit({}, *_text(follower.document()), as_json=False)
+        sys.exit(0 if follower.succeeded() else 1)
 
 
 def _watch_project(

@@ -43,6 +43,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "SessionStart": ("startup", "resume", "clear", "compact", "fork"),
     "SessionEnd": ("clear", "logout", "prompt_input_exit", "other"),
     "PreCompact": ("manual", "auto"),
+    "SubagentStart": ("general-purpose", "model-builder"),
     "SubagentStop": ("general-purpose", "model-builder"),
 }
 """Values that the matcher of each event is compared with; other events have no matcher."""

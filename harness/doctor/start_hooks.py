@@ -1,7 +1,10 @@
-"""Starts each hook by the exact command line of the settings, with calls whose answer is known.
+"""Starts each hook by the exact command line of the settings,
+with calls whose answer is known.
 
-A guard must deny one call and allow one; reminders and observers must fail open. Hooks start in
-another folder than the project's, as after `cd`. The doctor's receipts are removed.
+A guard must deny one call and allow one; reminders and
+observers must fail open. Hooks start in another folder than
+the project's, as after `cd`. The doctor's receipts are
+removed.
 """
 
 import contextlib
@@ -27,7 +30,8 @@ SESSION = "harness-doctor"
 _LONGEST_S = 30.0
 _NOT_FOUND, _CLOSED = "can't open file", "Permission denied"
 _BROKEN = ("hook cannot run", "hook has a fault")
-"""Messages of a hook's program and its handler that nothing was decided."""
+"""Messages of a hook's program and its handler that nothing was
+decided."""
 DENIED, PASSED = 2, 0
 Wanted = tuple[int, dict[str, Any]]
 """The exit status that a hook must give, and its input."""
@@ -42,13 +46,15 @@ class Fault:
 
 @doctor_check
 def guards_answer(subject: DoctorSubject) -> DoctorCheck:
-    """Whether each guard denies what it must deny, and allows an ordinary call."""
+    """Whether each guard denies what it must deny, and allows an
+    ordinary call."""
     return _fed(subject, guards=True)
 
 
 @doctor_check
 def others_answer(subject: DoctorSubject) -> DoctorCheck:
-    """Whether reminders and observers succeed: they never block, so their faults are not seen."""
+    """Whether reminders and observers succeed: they never block,
+    so their faults are not seen."""
     return _fed(subject, guards=False)
 
 
@@ -77,7 +83,8 @@ def _fed(subject: DoctorSubject, *, guards: bool) -> DoctorCheck:
 
 
 def first_fault(hook: Hook, subject: DoctorSubject, folder: Path) -> Fault | None:
-    """The first wrong answer of `hook`, started in `folder`; None if there is none."""
+    """The first wrong answer of `hook`, started in `folder`;
+    None if there is none."""
     command = command_line(hook, subject)
     if command is None:
         return Fault(hook=hook, message="it has no command line")
@@ -99,7 +106,8 @@ def first_fault(hook: Hook, subject: DoctorSubject, folder: Path) -> Fault | Non
 
 
 def command_line(hook: Hook, subject: DoctorSubject) -> list[str] | None:
-    """The command line as the CLI makes it: without a shell if there are args."""
+    """The command line as the CLI makes it: without a shell if
+    there are args."""
     command, args = hook.body.get("command"), hook.body.get("args")
     if not isinstance(command, str):
         return None
@@ -179,7 +187,8 @@ def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
 
 
 def remove_receipts(subject: DoctorSubject, session: str) -> None:
-    """Remove a probe's receipts, and their folder if it is ours and empty."""
+    """Remove a probe's receipts, and their folder if it is ours
+    and empty."""
     project = Projects().at(str(subject.folder))
     if project is None:
         return
@@ -212,7 +221,8 @@ def _skill_lines(_subject: DoctorSubject, _folder: Path) -> Iterator[Wanted]:
 
 
 def _settings_changes(_subject: DoctorSubject, folder: Path) -> Iterator[Wanted]:
-    """Two files in the probe's folder: one switches hooks off, one is empty."""
+    """Two files in the probe's folder: one switches hooks off,
+    one is empty."""
     path = folder / "settings.json"
     for wanted, text in ((DENIED, '{"disableAllHooks": true}'), (PASSED, "{}")):
         path.write_text(text, "utf-8")
@@ -242,6 +252,7 @@ _PAYLOADS: dict[str, Callable[[DoctorSubject, Path], Iterator[Wanted]]] = {
     "Stop": _once(
         stop_hook_active=True, last_assistant_message="", background_tasks=[], session_crons=[]
     ),
+    "SubagentStart": _once(agent_id="doctor", agent_type="general-purpose"),
     "SubagentStop": _once(agent_id="doctor", agent_type="general-purpose", stop_hook_active=True),
     "SessionStart": _once(source="startup"),
     "SessionEnd": _once(reason="other"),
@@ -251,7 +262,8 @@ _PAYLOADS: dict[str, Callable[[DoctorSubject, Path], Iterator[Wanted]]] = {
 
 @doctor_check
 def interpreter(subject: DoctorSubject) -> DoctorCheck:
-    """Whether every Python of our entries passes the test of `harness init`."""
+    """Whether every Python of our entries passes the test of
+    `harness init`."""
     programs = sorted(
         {hook.words[0] for hook in subject.own() if isinstance(hook.body.get("args"), list)}
     )

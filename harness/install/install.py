@@ -204,5 +204,5 @@ def _installation(
         rejected=() if chosen is None else chosen.rejected,
         changes=changes,
         conflicts=needed.conflicts,
-        notes=notes,
+        notes=(*notes, *needed.notes),
     )

@@ -1,4 +1,5 @@
-"""Compares the files on disk with those of an installation. Writes nothing but `sweep`."""
+"""Compares the files on disk with those of an installation.
+Writes nothing but `sweep`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,10 +18,10 @@ from harness.install.merged_settings import (
     with_hooks,
     with_rules,
     with_server,
-    without_hooks,
     without_rules,
     without_server,
 )
+from harness.install.status_line import is_anothers, with_status_line, without_entries
 from harness.install.target import InstallTarget
 from harness.install.undo_record import Undo, undo_of
 from harness.plans.scaffold import forms
@@ -29,13 +30,15 @@ from harness.rendering.claude_files import (
     allowed_rules,
     project_hooks,
     project_server,
+    project_status_line,
 )
 from harness.rendering.render import expected, installed_texts, is_rendered
 from harness.rendering.vendored_hooks import vendored_files
 from harness.settings import CONFIG
 
 MERGED = (MCP_SERVERS, SETTINGS)
-"""A person's files that get entries; the settings last, since they switch the hooks on."""
+"""A person's files that get entries; the settings last, since
+they switch the hooks on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,7 @@ class Wanted:
     changes: tuple[FileChange, ...]
     """In the order in which they are made."""
     conflicts: tuple[Conflict, ...]
+    notes: tuple[str, ...] = ()
 
 
 def wanted(
@@ -52,6 +56,7 @@ def wanted(
     whether reading verbs and tools are to run without a prompt."""
     changes = list(_forms(place, plan=plan))
     conflicts: list[Conflict] = []
+    notes: tuple[str, ...] = ()
     if place.own:
         own = {str(path): text.encode() for path, text in expected(place.root).items()}
         sort(_owned(place, own, {}, undo), changes, conflicts)
@@ -59,7 +64,8 @@ def wanted(
         more = _hooks(place, interpreter, undo, allow=allow)
         changes += more.changes
         conflicts += more.conflicts
-    return Wanted(changes=tuple(changes), conflicts=tuple(conflicts))
+        notes = tuple(_other_status_line(place, interpreter))
+    return Wanted(changes=tuple(changes), conflicts=tuple(conflicts), notes=notes)
 
 
 def base_of(change: FileChange, manifest: Manifest | None) -> bytes | None:
@@ -74,7 +80,7 @@ def stripped(path: str, text: str, manifest: Manifest | None) -> str:
     if path != SETTINGS:
         return without_server(text, path)
     allowed = () if manifest is None else manifest.allowed
-    return without_rules(without_hooks(text, path), allowed, path)
+    return without_rules(without_entries(text, path), allowed, path)
 
 
 def _forms(place: InstallTarget, *, plan: bool) -> Iterator[FileChange]:
@@ -140,7 +146,8 @@ def sort(
 def _owned(
     place: InstallTarget, files: Mapping[str, bytes], known: Mapping[str, str], undo: Undo
 ) -> Iterator[FileChange | Conflict]:
-    """Files that are wholly ours: made, replaced unless edited, else kept and named."""
+    """Files that are wholly ours: made, replaced unless edited,
+    else kept and named."""
     for path, data in files.items():
         there = current(place.root, path)
         if there == data:
@@ -175,12 +182,14 @@ def as_written(path: str, data: bytes, known: Mapping[str, str], undo: Undo) -> 
 
 
 def has_banner(data: bytes) -> bool:
-    """Whether it is an agent or a command of ours; a person may have edited it since."""
+    """Whether it is an agent or a command of ours; a person may
+    have edited it since."""
     return is_rendered(data.decode("utf-8", "replace"))
 
 
 def _rendered_here(path: str, data: bytes) -> bool:
-    """For the harness's own repository: the rule of `harness render`."""
+    """For the harness's own repository: the rule of `harness
+    render`."""
     return not path.endswith(".md") or has_banner(data)
 
 
@@ -207,7 +216,16 @@ def _settings(
     place: InstallTarget, interpreter: str, rules: tuple[str, ...]
 ) -> FileChange | Conflict | None:
     after = with_hooks(_text(place, SETTINGS), project_hooks(interpreter), SETTINGS)
+    after = with_status_line(after, project_status_line(interpreter), SETTINGS)
     return _changed(place, SETTINGS, with_rules(after, rules, SETTINGS).encode())
+
+
+def _other_status_line(place: InstallTarget, interpreter: str) -> Iterator[str]:
+    """A note where the project's settings have a status line of
+    their own: it stays."""
+    if is_anothers(_text(place, SETTINGS), SETTINGS):
+        command = project_status_line(interpreter)["command"]
+        yield f"{SETTINGS} has a status line of its own, which stays; ours would be: {command}"
 
 
 def _allowed(
@@ -260,7 +278,8 @@ def _text(place: InstallTarget, path: str) -> str | None:
 
 
 def sweep(place: InstallTarget) -> None:
-    """Remove the temporary files that interrupted writes left; those of living writers stay."""
+    """Remove the temporary files that interrupted writes left;
+    those of living writers stay."""
     layout, plan = place.layout, BY_NAME["plan"].path
     names = {CONFIG, manifests.PATH, *MERGED, *forms(plan), *forms(f".harness/{plan}")}
     names |= {f"{VENDORED}/{name}" for name in vendored_files()} | {

@@ -95,14 +95,27 @@ def best_line(ledger: Ledger, overview: Overview) -> str:
     if overview.plan is None:
         return "none yet"
     content = overview.plan.content
-    direction = direction_of(content)
-    if direction is None:
+    if direction_of(content) is None:
         return "unknown: the plan states no direction"
+    best = _best_of_all(ledger, overview)
+    return "none yet" if best is None else _best_text(ledger, metric_of(content), *best)
+
+
+def best_figure(ledger: Ledger, overview: Overview) -> str:
+    """Only the number of `best_line`; empty where there is none."""
+    best = _best_of_all(ledger, overview)
+    return "" if best is None or best[1].mean is None else f"{best[1].mean:.4g}"
+
+
+def _best_of_all(ledger: Ledger, overview: Overview) -> tuple[Experiment, Shown] | None:
+    direction = None if overview.plan is None else direction_of(overview.plan.content)
+    if overview.plan is None or direction is None:
+        return None
     for statuses in ([ExperimentStatus.KEPT], _UNFINISHED, [ExperimentStatus.DISCARDED]):
         best = _best(ledger, overview.plan.name, direction, statuses)
         if best is not None:
-            return _best_text(ledger, metric_of(content), *best)
-    return "none yet"
+            return best
+    return None
 
 
 def _best_text(ledger: Ledger, metric: str, experiment: Experiment, score: Shown) -> str:

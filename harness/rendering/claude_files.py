@@ -1,5 +1,7 @@
-"""The JSON that Claude Code reads: hook entries, tool servers, plugin manifest and market."""
+"""The JSON that Claude Code reads: hook entries, tool servers,
+plugin manifest and market."""
 
+import shlex
 from importlib.metadata import version
 from typing import Any
 
@@ -12,11 +14,12 @@ from harness.contract.installation import (
 )
 from harness.contract.roles import MCP_SERVER, ROLES
 from harness.contract.slash_commands import READING_VERBS, SLASH_COMMANDS
-from harness.guard.hooks.table import ISOLATED, hooks_section
+from harness.guard.hooks.table import ISOLATED, PROGRAM, STATUS_LINE, hooks_section
 
 PACKAGE = "experiment-harness"
 SYSTEM_PYTHON = "/usr/bin/python3"
-"""For the plugin and this repository; `harness init` chooses that of a project."""
+"""For the plugin and this repository; `harness init` chooses
+that of a project."""
 _LAUNCHER = "mcp.py"
 _CLIMB = (
     "import os,runpy,sys;n,p=sys.argv[1],os.path.realpath(sys.argv[2]);u=[p];"
@@ -26,12 +29,23 @@ _CLIMB = (
 )
 """Starts argv[1] of the nearest folder at or above argv[2]. Claude Code reads .mcp.json also in a
 session that was started below its folder, where no hook of the project runs; the server says so."""
+_REFRESH_S = 5
+"""Between two looks of the status line at a training that goes
+on while the session is idle."""
 _ABOUT = "Claude runs machine-learning experiments; the harness decides what is true about them."
 
 
 def project_hooks(interpreter: str) -> dict[str, Any]:
     """The hooks section of a project's settings."""
     return hooks_section(interpreter, f"{PROJECT_VARIABLE}/{VENDORED}")
+
+
+def project_status_line(interpreter: str) -> dict[str, Any]:
+    """The status line of a project's settings; a shell runs it,
+    so the variable is the shell's."""
+    program = f'"{PROJECT_VARIABLE}"/{VENDORED}/{PROGRAM}'
+    words = [shlex.quote(interpreter), *ISOLATED, program, STATUS_LINE.name]
+    return {"type": "command", "command": " ".join(words), "refreshInterval": _REFRESH_S}
 
 
 def project_server(interpreter: str) -> dict[str, Any]:
@@ -66,7 +80,8 @@ def plugin_hooks() -> dict[str, Any]:
 
 
 def plugin_manifest() -> dict[str, Any]:
-    """.claude-plugin/plugin.json; hooks/hooks.json is found without being named."""
+    """.claude-plugin/plugin.json; hooks/hooks.json is found
+    without being named."""
     return {
         "name": PLUGIN,
         "version": version(PACKAGE),
@@ -82,7 +97,8 @@ def plugin_manifest() -> dict[str, Any]:
 
 
 def plugin_market() -> dict[str, Any]:
-    """.claude-plugin/marketplace.json: the plugin is installed from a clone of this repository."""
+    """.claude-plugin/marketplace.json: the plugin is installed
+    from a clone of this repository."""
     return {
         "name": PACKAGE,
         "owner": {"name": PACKAGE},

@@ -1,4 +1,5 @@
-"""The policy snapshot of a project, by which hooks decide; its form: guard/policy/snapshot.py."""
+"""The policy snapshot of a project, by which hooks decide; its
+form: guard/policy/snapshot.py."""
 
 import os
 import shlex
@@ -42,6 +43,7 @@ from harness.guard.control_files import control_names
 from harness.guard.policy.snapshot import SCHEMA
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
+from harness.rendering.standing import standing
 from harness.rendering.vendored_hooks import policy_digest
 from harness.settings import CONFIG, in_main_worktree
 
@@ -50,7 +52,8 @@ NAME = "harness"
 
 @cache
 def executable() -> str | None:
-    """The absolute path of `harness`; None when the package was installed without it."""
+    """The absolute path of `harness`; None when the package was
+    installed without it."""
     folders = [Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))]
     folders.append(Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))))
     for path in (folder / NAME for folder in folders):
@@ -61,7 +64,8 @@ def executable() -> str | None:
 
 COMMAND = "harness"
 MAIN = "main"
-"""The main session in interactive use: any tool, the files of the role below."""
+"""The main session in interactive use: any tool, the files of
+the role below."""
 _MAIN_ROLE = "model-builder"
 
 
@@ -134,6 +138,7 @@ def _in_work(project: Project, root: Path, drafts: list[str]) -> dict[str, Any]:
         "roles": _roles(current, drafts),
         "open_experiment": _described(project, current),
         "open_gate": _open_gate(project, current),
+        "standing": standing(project, current),
     }
 
 

@@ -1,4 +1,5 @@
-"""Follow on a terminal, as a screen that is redrawn, or elsewhere, as lines."""
+"""Follow on a terminal, as a screen that is redrawn, or
+elsewhere, as lines."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,11 +23,13 @@ POLL_SECONDS = 0.5
 READ_SECONDS = 0.3
 """Time to read a long backlog before the screen is drawn."""
 ROWS_A_LOOK = 10
-"""Newest rows of each run to print: a late start or a fast loop must not flood the output."""
+"""Newest rows of each run to print: a late start or a fast loop
+must not flood the output."""
 
 
 def on_screen(console: Console, follower: Follower, clock: Clock, *, ends: bool = True) -> None:
-    """Draw on the alternate screen until the follower is over; then print the final picture."""
+    """Draw on the alternate screen until the follower is over;
+    then print the final picture."""
     with screen(console) as show:
         while True:
             over = follow_once(follower)
@@ -39,17 +42,27 @@ def on_screen(console: Console, follower: Follower, clock: Clock, *, ends: bool 
 
 @contextmanager
 def screen(console: Console) -> Iterator[Callable[[Iterable[Text]], None]]:
-    """Open the terminal's alternate screen; yields a function that draws lines on it."""
+    """Open the terminal's alternate screen; yields a function
+    that draws lines on it."""
     with Live(console=console, screen=True, auto_refresh=False) as live:
         yield lambda lines: live.update(Group(*lines), refresh=True)
 
 
 def in_lines(
-    follower: Follower, clock: Clock, say: Callable[[str], None], *, ends: bool = True
-) -> None:
-    """Print one line per row and alarm.
+    follower: Follower,
+    clock: Clock,
+    say: Callable[[str], None],
+    *,
+    ends: bool = True,
+    until_alarm: bool = False,
+) -> bool:
+    """Print one line per row and alarm; returns whether an alarm
+    ended it.
 
-    The path that is waited for is printed once. Notes that were there before us are only counted.
+    The path that is waited for is printed once. Notes that
+    were there before us are only counted. With `until_alarm`
+    no row is printed, and the first new alarm that is no note
+    ends it.
     """
     announced, earlier = False, True
     while True:
@@ -60,16 +73,26 @@ def in_lines(
         if not news and not announced and not any(view.picture.rows for view in views):
             say(f"waiting for the first row at {follower.waits_for}")
         announced = True
-        for line in lines_of(news, earlier=earlier):
+        shown = [item for item in news if item.alarm is not None] if until_alarm else news
+        for line in lines_of(shown, earlier=earlier):
             say(line)
+        if until_alarm and not earlier and any(_asks(item) for item in news):
+            return True
         if over and ends:
-            return
+            return False
         earlier = earlier and any(view.behind is not None for view in views)
         clock.sleep(POLL_SECONDS)
 
 
+def _asks(news: News) -> bool:
+    """Whether it is an alarm that somebody has to explain."""
+    alarm = news.alarm
+    return alarm is not None and alarm.severity is not Severity.NOTE and not alarm.recovered
+
+
 def follow_once(follower: Follower) -> bool:
-    """Read new rows. True when everything is read and nothing more will come."""
+    """Read new rows. True when everything is read and nothing
+    more will come."""
     follower.poll(seconds=READ_SECONDS)
     if not follower.over():
         return False
@@ -96,9 +119,11 @@ def drawn(console: Console, follower: Follower, *, whole: bool = False) -> list[
 
 
 def lines_of(news: Iterable[News], *, earlier: bool = False) -> Iterator[str]:
-    """All alarms and the newest rows of each run, with the number of left-out rows.
+    """All alarms and the newest rows of each run, with the
+    number of left-out rows.
 
-    With `earlier`, notes are only counted and recovered alarms are marked.
+    With `earlier`, notes are only counted and recovered
+    alarms are marked.
     """
     by_run: dict[str, list[News]] = {}
     for item in news:
@@ -144,7 +169,8 @@ def _over(items: Sequence[News]) -> set[int]:
 
 
 def _row(news: News, plain: Mapping[str, Any]) -> str:
-    """One line; empty for a row without a position or without metrics."""
+    """One line; empty for a row without a position or without
+    metrics."""
     row = row_from(plain, 1)
     where = [
         f"{unit} {count(value)}"

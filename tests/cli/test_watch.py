@@ -1,5 +1,6 @@
 """`harness watch` beside a training that goes on, and after it."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -32,9 +33,14 @@ def test_rows_come_while_it_trains_and_watching_ends_with_it(journey: Journey) -
     ) as training:
         assert training.stderr is not None
         training.stderr.readline()  # the first run is registered
-        watching = journey.harness("watch", "exp-0001")
-        training.communicate(timeout=120)
+        with watcher(journey) as quiet:
+            watching = journey.harness("watch", "exp-0001")
+            training.communicate(timeout=120)
+            said, _ = quiet.communicate(timeout=60)
     assert training.returncode == 0
+    assert quiet.returncode == 0
+    assert "  epoch 0  loss " not in said
+    assert "exp-0001: ended" in said
     assert watching.exit_code == 0, watching.stderr
     lines = [line for line in watching.stdout.splitlines() if "  epoch 0  loss " in line]
     assert [line.split()[0] for line in lines] == ["run-01", "run-02", "run-03"]
@@ -45,6 +51,45 @@ def test_rows_come_while_it_trains_and_watching_ends_with_it(journey: Journey) -
     assert once.exit_code == 0
     assert (once.document["experiment"], once.document["state"]) == ("exp-0001", "ended")
     assert [run["status"] for run in once.document["runs"]] == ["completed"] * 3
+
+
+def watcher(journey: Journey) -> "subprocess.Popen[str]":
+    """`harness watch --until-alarm`, as a session starts it beside the training."""
+    command = [sys.executable, "-m", "harness", "watch", "exp-0001", "--until-alarm"]
+    return subprocess.Popen(
+        command,
+        cwd=journey.root,
+        env=journey.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_until_alarm_waits_for_the_training_and_ends_at_its_first_alarm(journey: Journey) -> None:
+    """Started before the training, as a session does that starts both in the background."""
+    lost = (
+        "import time\n    for epoch in range(4):\n"
+        '        log.epoch(epoch, {"loss": float("nan")})\n        time.sleep(0.5)\n'
+        "    time.sleep(60)\n"
+    )
+    head, call, _ = SLOW.partition("    log.epoch(0, {")
+    (journey.root / "train.py").write_text(f"{head}    {lost}" if call else "", "utf-8")
+    with watcher(journey) as watching:
+        trained = journey.harness("train", "exp-0001")
+        said, errors = watching.communicate(timeout=60)
+    assert trained.exit_code == 1
+    assert watching.returncode == 0, errors
+    assert "run-01  alarm  " in said
+    assert " non_finite " in said, "at its second row, or the third, where it is fatal"
+    assert "next: let the agent training-checker explain the alarm of exp-0001" in said
+    snapshot = json.loads((journey.root / ".harness/policy.json").read_text("utf-8"))
+    assert snapshot["standing"]["next"] == "explain the alarm"
+
+
+def test_until_alarm_follows_no_log(journey: Journey) -> None:
+    answer = journey.harness("watch", "run.log", "--until-alarm", "--json")
+    assert (answer.exit_code, answer.document["error"]["code"]) == (2, "no_experiment")
 
 
 def test_a_failed_run_is_exit_one(journey: Journey) -> None:

@@ -29,13 +29,40 @@ class Answer:
 
     @property
     def denied(self) -> bool:
-        """As a guard denies: status 2, a reason on stderr, nothing on stdout, no trace of a
-        crash."""
-        assert self.output == ""
+        """As a guard denies: status 2, a reason on stderr and the same on stdout, as JSON; no trace
+        of a crash. Without an objection it says nothing."""
         assert "Traceback" not in self.errors
         assert self.code in (0, 2)
         assert bool(self.errors) == (self.code == 2)
+        if self.code == 2:
+            answer = {"decision": "block", "reason": self.errors.rstrip("\n")}
+            assert json.loads(self.output) == answer
+        else:
+            assert self.output == ""
         return self.code == 2
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The whole JSON object on stdout of a hook that denies nothing; empty for none."""
+        assert (self.code, self.errors) == (0, "")
+        return json.loads(self.output) if self.output else {}
+
+    @property
+    def context(self) -> str:
+        """What the model is told besides."""
+        return self.said.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+    @property
+    def person(self) -> str:
+        """What the person is shown."""
+        return self.said.get("systemMessage", "")
+
+    @property
+    def due(self) -> str:
+        """Why the model may not end its turn yet."""
+        said = self.said
+        assert said.get("decision") == ("block" if "reason" in said else None)
+        return said.get("reason", "")
 
 
 class HookProject(SampleProject):

@@ -12,7 +12,9 @@ from hook_project import HookProject
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.guard.hooks.frame import UnreadablePayload, answer, payload
+from harness.guard.hooks.frame import UnreadablePayload, answer, payload, written
+from harness.guard.hooks.projects import Projects
+from harness.guard.hooks.standing import opening_line, status_line
 from harness.guard.hooks.table import BY_NAME, EVENTS, PROGRAM
 
 QUICK = settings(
@@ -139,7 +141,8 @@ def test_no_handler_has_a_fault(shared: HookProject, call: dict, event):
     call = json.loads(json.dumps({**call, "session_id": "fuzz"}))
     said = answer(event, call, str(shared.programs / PROGRAM))
     assert said.code in (0, 2)
-    assert bool(said.errors) == (said.code == 2)
+    assert said.errors == ""
+    assert bool(said.block) == (said.code == 2)
 
 
 @given(key=st.data(), value=JSON, tool=TOOLS)
@@ -161,7 +164,23 @@ def test_any_snapshot_gets_an_answer(fuzzed: HookProject, key, value, tool: str)
         str(fuzzed.programs / "run.py"),
     )
     assert said.code in (0, 2)
-    assert said.output == ""
+    assert bool(written(BY_NAME["PreToolUse"], said)) == (said.code == 2)
+
+
+@given(value=JSON, status=JSON)
+@QUICK
+def test_whatever_a_run_and_the_snapshot_say_the_lines_for_the_person_are_short(
+    fuzzed: HookProject, value, status
+):
+    runs = ".harness/experiments/*/runs/*/training_status.json"
+    known = [{"name": "status", "glob": runs, "writer": "harness"}]
+    whole = {**fuzzed.snapshot, "mode": "interactive", "role": None, "artifacts": known}
+    fuzzed.save({**whole, "standing": value})
+    fuzzed.write(runs.replace("*", "exp-0002", 1).replace("*", "run-01"), json.dumps(status))
+    home = Projects().at(str(fuzzed.root))
+    for line in (status_line(home), opening_line(home)):
+        assert "exp-0002" in line
+        assert len(line) <= 200
 
 
 @pytest.fixture(scope="module")

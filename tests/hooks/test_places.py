@@ -200,8 +200,9 @@ def test_hooks_of_a_project_that_is_gone_deny_and_say_what_a_person_does(
         assert "`harness init --remove`" in answer.errors
     assert project.event("ConfigChange", source="project_settings").denied
     said = project.event("SessionStart", source="startup")
-    assert said.code == 0
-    assert "every tool call is denied" in said.output
+    assert "every tool call is denied" in said.context
+    assert said.person.startswith("harness: every tool call is denied")
+    assert "harness init" in said.person
     for event in ("Stop", "PostToolUse", "SessionEnd"):
         assert project.event(event).code == 0
     assert path.parent.exists()
@@ -288,7 +289,7 @@ class TestPlugin:
         assert plugin.call("Write", {"file_path": "plan.md"}).denied
         assert plugin.shell("rm plan.md").denied
         plugin.write(".harness/memory/BRIEFING.md", "café\x07\n")  # it is the filter's to show
-        assert plugin.event("SessionStart", source="startup").output.endswith("café\n")
+        assert plugin.event("SessionStart", source="startup").context.endswith("café\n")
         server = plugin.program(["mcp.py"], b"")
         assert (server.code, "cannot be run" in server.errors) == (1, True)
 

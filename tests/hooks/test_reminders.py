@@ -25,10 +25,9 @@ def with_runs(project: HookProject, **changes: Any) -> HookProject:
 
 
 def reminded(project: HookProject, **fields: Any) -> bool:
-    answer = project.event("Stop", stop_hook_active=False, **fields)
-    assert answer.output == ""
-    assert (answer.code == 2) == ("harness gate check exp-0002" in answer.errors)
-    return answer.code == 2
+    due = project.event("Stop", stop_hook_active=False, **fields).due
+    assert bool(due) == ("harness gate check exp-0002" in due)
+    return bool(due)
 
 
 def test_ended_runs_without_a_verdict_are_asked_for(project: HookProject):
@@ -57,7 +56,7 @@ def test_without_an_open_experiment_nothing_is_due(project: HookProject):
 def test_once_a_turn_and_twice_a_session(project: HookProject):
     with_runs(project)
     assert reminded(project)
-    assert project.event("Stop", stop_hook_active=True).code == 0
+    assert project.event("Stop", stop_hook_active=True).said == {}
     assert reminded(project)
     assert [reminded(project) for _ in range(3)] == [False] * 3
     assert reminded(project, session="s-2")
@@ -81,18 +80,16 @@ def test_a_session_that_cannot_leave_a_receipt_may_end(project: HookProject):
 
 def subagent(project: HookProject, role: str | None, **fields: Any) -> str:
     named = {} if role is None else {"agent_type": role, "agent_id": "a1"}
-    answer = project.event("SubagentStop", stop_hook_active=False, **named, **fields)
-    assert answer.code == (2 if answer.errors else 0)
-    return answer.errors
+    return project.event("SubagentStop", stop_hook_active=False, **named, **fields).due
 
 
 def test_a_roles_missing_artifacts_are_asked_of_its_own_subagent(project: HookProject):
     assert RESULT in subagent(project, "oracle")
     assert RESULT in subagent(project, "harness:oracle")
     assert subagent(project, "oracle") == "", "twice a session"
-    errors = subagent(project, "model-builder")
-    assert "config.yaml" in errors
-    assert "hypothesis.md" not in errors
+    due = subagent(project, "model-builder")
+    assert "config.yaml" in due
+    assert "hypothesis.md" not in due
     project.write(RESULT)
     assert subagent(project, "oracle", session="s-2") == ""
 
@@ -111,4 +108,36 @@ def test_a_subagent_that_goes_on_already_is_let_go(project: HookProject):
         "agent_type": "oracle",
         "stop_hook_active": True,
     }
-    assert project.start("SubagentStop", json.dumps(payload).encode()).code == 0
+    assert project.start("SubagentStop", json.dumps(payload).encode()).said == {}
+
+
+def briefed(project: HookProject, role: str | None) -> str:
+    named = {} if role is None else {"agent_type": role, "agent_id": "a1"}
+    return project.event("SubagentStart", **named).context
+
+
+def test_a_roles_subagent_is_told_where_it_is_and_what_it_may_write(project: HookProject):
+    project.save({**project.snapshot, "role": None, "standing": {"next": "train"}})
+    for role in ("oracle", "harness:oracle"):
+        text = briefed(project, role)
+        assert text.startswith("harness: you are the oracle; exp-0002 is open.")
+        assert f"You may write {RESULT}." in text
+        assert "What is due in the project: train." in text
+        assert str(project.root / ".harness/memory/BRIEFING.md") in text
+    builder = briefed(project, "model-builder")
+    assert "config.yaml" in builder
+    assert "the project's ordinary files" in builder
+    assert project.receipts() == []
+
+
+def test_a_subagent_of_a_project_without_an_experiment_or_an_older_snapshot(project: HookProject):
+    roles = {**project.snapshot["roles"], "oracle": {"tools": [], "writes": [], "code": False}}
+    project.save({**project.snapshot, "role": None, "open_experiment": None, "roles": roles})
+    text = briefed(project, "oracle")
+    assert "no experiment is open. You write no file." in text
+    assert "due" not in text
+
+
+@pytest.mark.parametrize("role", ["general-purpose", None, "", "trainer"])
+def test_other_subagents_are_told_nothing(project: HookProject, role: str | None):
+    assert briefed(project, role) == ""

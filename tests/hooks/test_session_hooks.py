@@ -1,14 +1,13 @@
 """SessionStart hands the briefing over and says what is wrong; SessionEnd and PreCompact leave a
 receipt."""
 
-import hashlib
 import json
 import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
-from hook_project import HookProject
+from hook_project import Answer, HookProject
 
 from harness.guard.hooks.self_check import library_digest
 
@@ -16,30 +15,18 @@ BRIEFING = ".harness/memory/BRIEFING.md"
 
 
 def start(project: HookProject, source: str = "startup", **environment: str) -> str:
+    """What the model is told."""
+    return started(project, source, **environment).context
+
+
+def started(project: HookProject, source: str = "startup", **environment: str) -> Answer:
     payload = {
         "session_id": "s-1",
         "cwd": str(project.root),
         "hook_event_name": "SessionStart",
         "source": source,
     }
-    answer = project.start("SessionStart", json.dumps(payload).encode(), **environment)
-    assert (answer.code, answer.errors) == (0, "")
-    return answer.output
-
-
-@pytest.fixture
-def sound(project: HookProject) -> HookProject:
-    """With a manifest, as it is after an installation."""
-    files = sorted(project.programs.rglob("*.py"))
-    digests = {
-        str(path.relative_to(project.programs)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in files
-    }
-    settings = json.loads((project.root / ".claude/settings.json").read_text())["hooks"]
-    project.write(
-        ".claude/hooks/harness/MANIFEST.json", json.dumps({"files": digests, "settings": settings})
-    )
-    return project
+    return project.start("SessionStart", json.dumps(payload).encode(), **environment)
 
 
 NOT_ISOLATED = (
@@ -151,7 +138,13 @@ def test_what_kills_a_guard_is_named_with_its_hint(sound: HookProject, name: str
     path, text, expected = KILLED[name]
     sound.write(BRIEFING, "the briefing\n")
     (sound.root / path).unlink() if text is None else sound.write(path, text)
-    said = start(sound)
+    answer = started(sound)
+    said = answer.context
+    assert answer.person.startswith("harness: guards do not work: ")
+    assert answer.person.endswith(
+        "run: harness doctor" if "--accept" in said else "run: harness init"
+    )
+    assert len(answer.person) <= 200
     first, *_ = said.splitlines()
     assert first.startswith("harness: ")
     assert expected in first

@@ -48,8 +48,11 @@ def test_is_denied_with_what_is_wrong_and_the_hint(project: HookProject, name: s
         assert "A person" in answer.errors
     assert {line["permission"] for line in project.receipts()} == {"deny"}
     said = project.event("SessionStart", source="startup")
-    assert said.code == 0
-    assert expected in said.output or name == "no roles"
+    assert expected in said.context or name == "no roles"
+    denied = "every tool call is denied, for .harness/policy.json cannot be used"
+    if name != "no roles":
+        assert said.person.startswith(f"harness: guards do not work: {denied}")
+        assert said.person.endswith("; run: harness render")
     for event in (
         "PostToolUse",
         "Stop",

@@ -75,9 +75,10 @@ def interactive(
     gateway: OpenGateway,
     *words: str,
     program: Sequence[str] = (),
+    size: tuple[int, int] = (110, 60),
 ) -> Iterator[Terminal]:
     """`claude` in `project`, or another `program` that starts it, as for a person who has answered
-    the first-run screens and trusts the folder."""
+    the first-run screens and trusts the folder. `size`: columns and lines."""
     sockets = tempfile.mkdtemp(
         prefix="hx-", dir="/tmp"
     )  # a socket's path has a hundred characters at most
@@ -90,7 +91,8 @@ def interactive(
         json.dumps(answered(project, gateway.key)), "utf-8"
     )
     terminal = Terminal(f"harness-{uuid.uuid4().hex[:12]}", environment)
-    start = ("new-session", "-d", "-s", "main", "-x", "110", "-y", "60", "-c", str(project))
+    columns, lines = map(str, size)
+    start = ("new-session", "-d", "-s", "main", "-x", columns, "-y", lines, "-c", str(project))
     try:
         started = terminal._tmux(*start, *(program or (str(cli()),)), *words)
         assert started.returncode == 0, started.stderr

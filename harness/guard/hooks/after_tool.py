@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harness.guard.policy.decide import READERS, WRITERS, role_of
-from harness.guard.policy.json_text import dumps
 
 from .alarms import ARTIFACT as ALARMS
 from .alarms import new_alarms
@@ -48,12 +47,7 @@ def after_tool(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     )
     if changed:
         news = [_change_message(changed), *news]
-    if not news:
-        return HookAnswer()
-    output = {
-        "hookSpecificOutput": {"hookEventName": AFTER_TOOL, "additionalContext": "\n".join(news)}
-    }
-    return HookAnswer(output=dumps(output) + "\n")
+    return HookAnswer(context="\n".join(news))
 
 
 def _change_message(changed: list[str]) -> str:

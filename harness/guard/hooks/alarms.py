@@ -1,5 +1,5 @@
-"""What the detectors said about the open experiment's runs, told to an interactive session once an
-alarm."""
+"""What the detectors said about the open experiment's runs, told
+to an interactive session once an alarm."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 ARTIFACT = "alarms"
 LARGEST = 1 << 20
-"""Bytes of one file that are read: the supervisor writes at most a hundred lines."""
+"""Bytes of one file that are read: the supervisor writes at most
+a hundred lines."""
 MOST = 5
 """Alarms in one message, the newest."""
 _LONGEST = 300
 
 
 def new_alarms(home: HookedProject, session: str) -> tuple[list[str], dict[str, int]]:
-    """(a sentence for each alarm that the session was not told, run folder -> how many alarms it
-    has by now)."""
+    """(a sentence for each alarm that the session was not told,
+    run folder -> how many alarms it has by now)."""
     alarms = _alarms(home)
     if not alarms:
         return [], {}
@@ -49,45 +50,65 @@ def _counts_told(home: HookedProject, session: str) -> dict[str, int]:
 
 
 def _alarms(home: HookedProject) -> dict[str, list[dict[str, Any]]]:
-    """Run, e.g. "exp-0001/run-01" -> its alarms, oldest first; the place is the contract's, by the
-    snapshot."""
+    """Run, e.g. "exp-0001/run-01" -> its alarms, oldest first."""
+    current = home.snapshot.get("open_experiment")
+    read = {f"{current['id']}/{run}": lines_of(path) for run, path in run_files(home, ARTIFACT)}
+    return {name: lines for name, lines in read.items() if lines}
+
+
+def run_files(home: HookedProject, artifact: str) -> list[tuple[str, str]]:
+    """(run, where its `artifact` is) of each run of the open
+    experiment, by name; the file need not be there."""
     current = home.snapshot.get("open_experiment")
     globs = [
-        item["glob"] for item in home.snapshot.get("artifacts", ()) if item["name"] == ARTIFACT
+        item["glob"] for item in home.snapshot.get("artifacts", ()) if item["name"] == artifact
     ]
     if not current or not globs:
-        return {}
+        return []
     above, _, below = globs[0].replace("*", current["id"], 1).partition("*")
     folder = os.path.join(home.root, above)
     try:
         runs = sorted(os.listdir(folder))
     except OSError:
-        return {}
-    read = {f"{current['id']}/{run}": _lines(os.path.join(folder, run) + below) for run in runs}
-    return {name: lines for name, lines in read.items() if lines}
+        return []
+    return [(run, os.path.join(folder, run) + below) for run in runs]
 
 
-def _lines(path: str) -> list[dict[str, Any]]:
-    """Of a regular file only; a damaged line is passed over."""
+def lines_of(path: str) -> list[dict[str, Any]]:
+    """The JSON objects of a file, one a line; a damaged line is
+    passed over."""
+    found = [_object(text) for text in _bytes(path).split(b"\n")]
+    return [value for value in found if value is not None]
+
+
+def object_of(path: str) -> dict[str, Any]:
+    """The one JSON object of a file; empty where there is none
+    that can be read."""
+    return _object(_bytes(path)) or {}
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
+    try:
+        value = loads(text.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _bytes(path: str) -> bytes:
+    """Of a regular file only: training can write there, and put
+    a pipe or a link in its place."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
-        return []
+        return b""
     try:
-        data = os.read(descriptor, LARGEST) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return os.read(descriptor, LARGEST) if is_file else b""
     except OSError:
-        return []
+        return b""
     finally:
         os.close(descriptor)
-    rows = []
-    for text in data.split(b"\n"):
-        try:
-            value = loads(text.decode("utf-8"))
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            rows.append(value)
-    return rows
 
 
 def _sentence(name: str, alarm: dict[str, Any]) -> str:

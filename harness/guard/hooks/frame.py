@@ -1,8 +1,9 @@
-"""The frame around every handler: read the payload in time, answer with 0 or 2 and nothing else,
-whatever happens.
+"""The frame around every handler: read the payload in time,
+answer with 0 or 2 and nothing else, whatever happens.
 
-A guard that cannot decide denies, says why and how to fix it. A reminder or observer that fails
-lets go and leaves a receipt of its own failure.
+A guard that cannot decide denies, says why and how to fix it.
+A reminder or observer that fails lets go and leaves a receipt
+of its own failure.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import os
 import sys
 import time
 
-from harness.guard.policy.json_text import loads
+from harness.guard.policy.json_text import dumps, loads
 
-from .hook_scene import HookAnswer, HookScene, refused
+from .hook_scene import REFUSED, HookAnswer, HookScene, refused
 from .session_receipts import FAILED, note, said
-from .table import BY_NAME, GUARD
+from .table import BY_NAME, GUARD, STATUS_LINE
 
 try:  # `signal` itself imports `enum`, which takes longer than all of this
     import _signal as signal  # type: ignore[import-not-found, unused-ignore]
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
     from .table import HookEvent
 
 LARGEST = 256 * 1024 * 1024
-"""Bytes of one payload; Claude Code's own limits on a tool's input are far below."""
+"""Bytes of one payload; Claude Code's own limits on a tool's
+input are far below."""
 _BLOCK = 1 << 20
 _REPEAT = "Repeat the call; if it fails again, a person runs `harness doctor`."
 
 
 class UnreadablePayload(Exception):
-    """The payload is no JSON object; the message says what came instead."""
+    """The payload is no JSON object; the message says what came
+    instead."""
 
 
 class TooLate(Exception):
@@ -44,8 +47,8 @@ class TooLate(Exception):
 
 
 def main(name: str, program: str) -> NoReturn:
-    """Answer one hook call of the event `name`, whose program is the file `program`; ends the
-    process."""
+    """Answer one hook call of the event `name`, whose program is
+    the file `program`; ends the process."""
     event = BY_NAME[name]
     # A third each for reading and deciding; the last third is left for the denial itself, since
     # Claude Code would go on without an answer that comes too late.
@@ -56,11 +59,12 @@ def main(name: str, program: str) -> NoReturn:
         outcome = _in_time(seconds, "no answer was found", lambda: answer(event, call, program))
     except BaseException as error:  # noqa: BLE001  a fault in a guard denies
         outcome = _failed(event, program, call, error)
-    _end(outcome)
+    _end(event, outcome)
 
 
 def payload(descriptor: int) -> dict[str, Any]:
-    """The JSON object that stands on `descriptor`, up to its end. Raises Unreadable."""
+    """The JSON object that stands on `descriptor`, up to its
+    end. Raises Unreadable."""
     blocks: list[bytes] = []
     size = 0
     try:
@@ -83,15 +87,16 @@ def payload(descriptor: int) -> dict[str, Any]:
 
 
 def answer(event: HookEvent, call: dict[str, Any], program: str) -> HookAnswer:
-    """What the event's handler says about `call`; the project that installed the hook must still be
-    there."""
+    """What the event's handler says about `call`; the project
+    that installed the hook must still be there."""
     scene = HookScene(call, program, os.environ, time.time())
-    if scene.gone:
-        return _gone(event, scene.gone)
-    if scene.home is None and event.kind != GUARD:
-        return HookAnswer()
-    if scene.installed.root is None and _steps_back(event, call, scene):
-        return HookAnswer()
+    if event is not STATUS_LINE:  # a person's own status line is shown without a project too
+        if scene.gone:
+            return _gone(event, scene.gone)
+        if scene.home is None and event.kind != GUARD:
+            return HookAnswer()
+        if scene.installed.root is None and _steps_back(event, call, scene):
+            return HookAnswer()
     module, _, function = event.handler.partition(":")
     place = f"{__package__}.{module}"
     __import__(place)
@@ -119,14 +124,22 @@ def _gone(event: HookEvent, root: str) -> HookAnswer:
     )
     if event.kind == GUARD:
         return refused(reason, hint)
-    return HookAnswer(output=f"harness: {reason} {hint}\n" if event.name == "SessionStart" else "")
+    if event.name != "SessionStart":
+        return HookAnswer()
+    person = (
+        f"harness: every tool call is denied, for {root}/.harness is gone. Run here: harness init"
+        " (or harness init --remove, to take the hooks out)"
+    )
+    return HookAnswer(context=f"harness: {reason} {hint}\n", person=person)
 
 
 def _failed(
     event: HookEvent, program: str, call: dict[str, Any], error: BaseException
 ) -> HookAnswer:
-    """The answer when nothing could be decided: payload unreadable, too late, a fault. With a
-    receipt if possible."""
+    """The answer when nothing could be decided: payload
+    unreadable, too late, a fault. With a receipt if possible."""
+    if event is STATUS_LINE:  # drawn many times a minute: no receipt each time
+        return HookAnswer()
     if isinstance(error, UnreadablePayload):
         rule, reason, hint = (
             "payload_unreadable",
@@ -163,8 +176,8 @@ def _failed(
 
 
 def _in_time(seconds: int, failing: str, work: Callable[[], Any]) -> Any:
-    """Do one of the two halves of the work, in a third of what Claude Code waits. Raises
-    TooLate."""
+    """Do one of the two halves of the work, in a third of what
+    Claude Code waits. Raises TooLate."""
 
     def late(_number: int, _frame: Any) -> None:
         raise TooLate(f"{failing} in {seconds} s")
@@ -178,7 +191,8 @@ def _in_time(seconds: int, failing: str, work: Callable[[], Any]) -> Any:
 
 
 def _shown(text: str) -> str:
-    """A model and a terminal read it: names of files and what commands say are plain text."""
+    """A model and a terminal read it: names of files and what
+    commands say are plain text."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     from harness.domain.plain_text import plain  # it takes time, and few answers need it
@@ -186,12 +200,33 @@ def _shown(text: str) -> str:
     return plain(text)
 
 
-def _end(outcome: HookAnswer) -> NoReturn:
-    """Write and go, without the interpreter's own end: it takes time, and could change the
-    status."""
+def written(event: HookEvent, outcome: HookAnswer) -> str:
+    """What goes to stdout: one JSON object, or the status line.
+
+    A denial is the exit status, with the reason on stderr:
+    that blocks whatever stands here. The same reason here is
+    what the person reads, without the hook's command line.
+    """
+    if outcome.line:
+        return _shown(outcome.line) + "\n"
+    answer: dict[str, Any] = {}
+    if outcome.person:
+        answer["systemMessage"] = _shown(outcome.person)
+    if outcome.block:
+        answer |= {"decision": "block", "reason": _shown(outcome.block)}
+    if outcome.context:
+        named = {"hookEventName": event.name, "additionalContext": _shown(outcome.context)}
+        answer["hookSpecificOutput"] = named
+    return dumps(answer) + "\n" if answer else ""
+
+
+def _end(event: HookEvent, outcome: HookAnswer) -> NoReturn:
+    """Write and go, without the interpreter's own end: it takes
+    time, and could change the status."""
     code = outcome.code
-    for descriptor, text in ((1, outcome.output), (2, outcome.errors)):
-        data = _shown(text).encode("utf-8")
+    errors = f"{outcome.block}\n" if code == REFUSED else outcome.errors
+    for descriptor, text in ((1, written(event, outcome)), (2, _shown(errors))):
+        data = text.encode("utf-8")
         try:
             while data:
                 data = data[os.write(descriptor, data) :]

@@ -1,4 +1,5 @@
-"""One hook call: where the hook stands, which projects it meets; and its answer."""
+"""One hook call: where the hook stands, which projects it meets;
+and its answer."""
 
 from __future__ import annotations
 
@@ -15,26 +16,48 @@ if TYPE_CHECKING:
     from .projects import HookedProject
 
 PASSED, REFUSED = 0, 2
-"""The only two: Claude Code takes any other status for a fault of the hook and goes on."""
+"""The only two: Claude Code takes any other status for a fault
+of the hook and goes on."""
 
 
 class HookAnswer:
-    __slots__ = ("code", "errors", "output")
+    """What a handler answers; the frame writes it as Claude Code
+    reads it.
 
-    def __init__(self, code: int = PASSED, *, output: str = "", errors: str = "") -> None:
+    `block` says to the model why its call, or the end of its
+    turn, is blocked. `context` is for the model too, `person`
+    is one line for the person. `line` is the status line.
+    `errors` goes to stderr.
+    """
+
+    __slots__ = ("block", "code", "context", "errors", "line", "person")
+
+    def __init__(
+        self,
+        code: int = PASSED,
+        *,
+        block: str = "",
+        context: str = "",
+        person: str = "",
+        line: str = "",
+        errors: str = "",
+    ) -> None:
         self.code = code
-        self.output = output
+        self.block = block
+        self.context = context
+        self.person = person
+        self.line = line
         self.errors = errors
 
 
 def refused(reason: str, hint: str) -> HookAnswer:
     """Deny, with what to do instead; the model reads it."""
-    return HookAnswer(REFUSED, errors=f"harness: {reason} {hint}".rstrip() + "\n")
+    return HookAnswer(REFUSED, block=f"harness: {reason} {hint}".rstrip())
 
 
 class HookScene:
-    """`home` is the project whose hook this is: the one that installed it, or the session's for a
-    plugin's hook."""
+    """`home` is the project whose hook this is: the one that
+    installed it, or the session's for a plugin's hook."""
 
     def __init__(
         self, call: dict[str, Any], program: str, environment: Mapping[str, str], now: float
@@ -59,13 +82,14 @@ class HookScene:
 
     @property
     def gone(self) -> str:
-        """The folder whose project installed this hook and is no longer there; empty when all is as
-        it was."""
+        """The folder whose project installed this hook and is no
+        longer there; empty when all is as it was."""
         return "" if self.home else self.installed.root or ""
 
     def met(self, places: Iterable[str]) -> list[HookedProject]:
-        """The home project first, then each that contains one of `places`, and those around them:
-        what they protect stays so below another project."""
+        """The home project first, then each that contains one of
+        `places`, and those around them: what they protect
+        stays so below another project."""
         projects = [] if self.home is None else [self.home]
         for place in places:
             project = self.projects.containing(place)
@@ -77,13 +101,15 @@ class HookScene:
         return projects
 
     def protected(self) -> list[str]:
-        """What runs as this guard, with its compiled modules: no project's agent changes it."""
+        """What runs as this guard, with its compiled modules: no
+        project's agent changes it."""
         return [*self.installed.protected(), *([sys.pycache_prefix] if sys.pycache_prefix else [])]
 
     def claude(self) -> dict[str, list[str]]:
-        """Of Claude Code's own folder, for the policy: `off_limits`, where settings can switch this
-        guard off and transcripts tell what was done; `notes`, globs of what Claude Code itself has
-        the model write there."""
+        """Of Claude Code's own folder, for the policy:
+        `off_limits`, where settings can switch this guard off
+        and transcripts tell what was done; `notes`, globs of
+        what Claude Code itself has the model write there."""
         named = self.environment.get("CLAUDE_CONFIG_DIR", "")
         folder = (
             named if os.path.isabs(named) else os.path.expanduser(os.path.join("~", ".claude"))
@@ -101,7 +127,8 @@ class HookScene:
 
 
 def _own_cwd() -> str:
-    """Where the hook was started: the session's directory too; empty when it was deleted."""
+    """Where the hook was started: the session's directory too;
+    empty when it was deleted."""
     try:
         return os.getcwd()
     except OSError:

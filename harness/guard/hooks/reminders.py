@@ -1,17 +1,18 @@
-"""Stop and SubagentStop: one more step is asked for, where the model can do it; then it may go.
+"""Stop: one more step is asked for, where the model can do it;
+then it may go. SubagentStop asks by the same rule.
 
-At most one block a turn and two a session for one reason, counted from the session's receipts. No
-contract rests on this: a session that is cut fires no Stop, and the gate finds what is missing.
+At most one block a turn and two a session for one reason,
+counted from the session's receipts. No contract rests on
+this: a session that is cut fires no Stop, and the gate finds
+what is missing.
 """
 
 from __future__ import annotations
 
-import os
-
 from harness.guard.policy.decide import DENY, role_of
 
 from .alarms import due as due_for
-from .hook_scene import HookAnswer, refused
+from .hook_scene import HookAnswer
 from .session_receipts import lines_back, note, said, session_of
 
 TYPE_CHECKING = False
@@ -19,30 +20,30 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .hook_scene import HookScene
-    from .projects import HookedProject
 
-STOP, SUBAGENT_STOP = "Stop", "SubagentStop"
+STOP = "Stop"
 MOST = 2
 """Blocks a session for one reason."""
-UNJUDGED, UNEXPLAINED, ARTIFACTS = "runs_not_judged", "alarms_not_explained", "artifacts_missing"
+UNJUDGED, UNEXPLAINED = "runs_not_judged", "alarms_not_explained"
 
 
 def before_stop(call: dict[str, Any], scene: HookScene) -> HookAnswer:
-    """Asked once: runs of the open experiment have ended and an alarm of theirs is not explained,
-    or no verdict says what they are worth."""
+    """Asked once: runs of the open experiment have ended and an
+    alarm of theirs is not explained, or no verdict says what
+    they are worth."""
     home = scene.home
     current = home.snapshot.get("open_experiment") if home else None
     open_runs = current.get("undiagnosed") if current else None
     if current and isinstance(open_runs, list) and open_runs and not _running(current):
         name = f"{current['id']}/{open_runs[0]}"
-        asked = _once(
+        asked = once(
             call,
             scene,
             STOP,
             UNEXPLAINED,
             f"{name} has an open alarm and no diagnosis. {due_for(name)}",
         )
-        if asked.code:
+        if asked.block:
             return asked
     due = ""
     if (
@@ -57,34 +58,12 @@ def before_stop(call: dict[str, Any], scene: HookScene) -> HookAnswer:
             f" {experiment}`, then `harness gate check {experiment}`; or say in your answer why"
             " that is left to a person."
         )
-    return _once(call, scene, STOP, UNJUDGED, due)
+    return once(call, scene, STOP, UNJUDGED, due)
 
 
-def before_subagent_stop(call: dict[str, Any], scene: HookScene) -> HookAnswer:
-    """Asked once of a role's own subagent: its artifacts of the open experiment that are
-    missing."""
-    home = scene.home
-    named = call.get("agent_type")
-    if home is None or not isinstance(named, str) or not home.snapshot.get("open_experiment"):
-        return HookAnswer()  # the files are an open experiment's
-    role = role_of(call, home.snapshot)
-    if role != named.rsplit(":", 1)[-1]:
-        return HookAnswer()  # it is no agent of ours
-    missing = [
-        path
-        for path in home.snapshot["roles"][role]["writes"]
-        if not os.path.exists(_whole(home, path))
-    ]
-    due = (
-        f"{role} writes {', '.join(missing)}, and nothing is there yet. Write it, or say why it"
-        " cannot be."
-        if missing
-        else ""
-    )
-    return _once(call, scene, SUBAGENT_STOP, f"{ARTIFACTS}:{role}", due)
-
-
-def _once(call: dict[str, Any], scene: HookScene, event: str, rule: str, due: str) -> HookAnswer:
+def once(call: dict[str, Any], scene: HookScene, event: str, rule: str, due: str) -> HookAnswer:
+    """Ask for what is `due`, unless the turn goes on by such a
+    question or `rule` asked enough."""
     home = scene.home
     if home is None or not due or call.get("stop_hook_active"):
         return HookAnswer()
@@ -96,7 +75,7 @@ def _once(call: dict[str, Any], scene: HookScene, event: str, rule: str, due: st
         return HookAnswer()
     role = role_of(call, home.snapshot)
     note(home, call, said(DENY, rule, due), event=event, role=role, now=scene.now)
-    return refused(due, "")
+    return HookAnswer(block=f"harness: {due}")
 
 
 def _count(current: dict[str, Any], key: str) -> int:
@@ -106,7 +85,3 @@ def _count(current: dict[str, Any], key: str) -> int:
 
 def _running(current: dict[str, Any]) -> bool:
     return _count(current, "runs") > _count(current, "ended")
-
-
-def _whole(home: HookedProject, path: str) -> str:
-    return os.path.join(home.root, path)

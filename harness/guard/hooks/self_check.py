@@ -1,7 +1,8 @@
-"""What a running hook can see of its own health, cheaply: the quick form of `harness doctor`.
+"""What a running hook can see of its own health, cheaply: the
+quick form of `harness doctor`.
 
-A dead guard cannot speak for itself, so this is told at the start of each session by a hook that
-still runs.
+A dead guard cannot speak for itself, so this is told at the
+start of each session by a hook that still runs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from harness.guard.policy.receipt import sha256_hex
 
 from .projects import FILTER, LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
 from .settings_guard import fault
+from .standing import mend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,31 +32,44 @@ _STRANGE = (
 )
 
 
-def dead_guards(scene: HookScene) -> list[str]:
-    """One line for each thing that leaves a guard dead or doubtful, with its hint; empty when all
-    is well."""
+class DeadGuard:
+    """What leaves a guard dead or doubtful: a line for the model
+    with its hint; for the person a few words and the command
+    that mends it."""
+
+    __slots__ = ("command", "line", "words")
+
+    def __init__(self, line: str, words: str, command: str = "harness init") -> None:
+        self.line = line
+        self.words = words
+        self.command = command
+
+
+def dead_guards(scene: HookScene) -> list[DeadGuard]:
+    """What denies everything first; empty when all is well."""
     home = scene.home
     if home is None:
         return []
-    lines = _files(scene.installed.folder) + _settings(scene)
+    found = _files(scene.installed.folder) + _settings(scene)
     if home.trouble:
-        return [
-            *lines,
-            f"{home.trouble[1]} Every tool call is denied until then. {home.trouble[2]}",
-        ]
+        line = f"{home.trouble[1]} Every tool call is denied until then. {home.trouble[2]}"
+        words = "every tool call is denied, for .harness/policy.json cannot be used"
+        return [DeadGuard(line, words, mend(home)), *found]
     written = home.snapshot.get("policy")
     if isinstance(written, str) and written != library_digest(scene.installed.library):
-        lines.append(
+        line = (
             f"The hooks at {scene.installed.folder} are of another version than the `harness` that"
             f" wrote {os.path.join(home.source, '.harness', 'policy.json')}. {_AGAIN} Where they"
             " are the repository's own, `harness render` does."
         )
-    return lines
+        found.append(DeadGuard(line, "the hooks are of another version than `harness`"))
+    return found
 
 
 def library_digest(library: str) -> str:
-    """SHA-256 over the sources that hooks run: names and bytes of guard/policy/*.py,
-    guard/hooks/*.py and the filter in `library`."""
+    """SHA-256 over the sources that hooks run: names and bytes
+    of guard/policy/*.py, guard/hooks/*.py and the filter in
+    `library`."""
     whole = b""
     for room in ("guard/hooks", "guard/policy"):
         for name in sorted(os.listdir(os.path.join(library, room))):
@@ -66,8 +81,10 @@ def library_digest(library: str) -> str:
 
 
 def vendored_files(folder: str) -> dict[str, list[str]] | None:
-    """Which of the installed files in `folder` are missing, edited, or strange (code that was not
-    installed), by their names in it; None when no manifest says what was installed."""
+    """Which of the installed files in `folder` are missing,
+    edited, or strange (code that was not installed), by their
+    names in it; None when no manifest says what was
+    installed."""
     manifest, _ = read_json(os.path.join(folder, MANIFEST))
     files = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(files, dict) or not files:
@@ -84,9 +101,9 @@ def vendored_files(folder: str) -> dict[str, list[str]] | None:
     }
 
 
-def _files(folder: str) -> list[str]:
-    """Whether the vendored files are those that were installed. Without a manifest nothing is
-    vendored."""
+def _files(folder: str) -> list[DeadGuard]:
+    """Whether the vendored files are those that were installed.
+    Without a manifest nothing is vendored."""
     path = os.path.join(folder, MANIFEST)
     files = vendored_files(folder)
     if (
@@ -96,31 +113,39 @@ def _files(folder: str) -> list[str]:
     ):
         return []
     if files is None:
-        return [
-            f"{path} is missing or damaged, so it is unknown whether the hooks were edited."
-            f" {_AGAIN}"
-        ]
+        line = f"{path} is missing or damaged, so it is unknown whether the hooks were edited."
+        return [DeadGuard(f"{line} {_AGAIN}", "the list of installed hooks is gone")]
     says = (
-        ("missing", "hook not found", _AGAIN),
-        ("edited", "hook edited", _EDITED),
-        ("strange", "not installed by the harness", _STRANGE),
+        ("missing", "hook not found", _AGAIN, "harness init"),
+        ("edited", "hook edited", _EDITED, "harness doctor"),
+        ("strange", "not installed by the harness", _STRANGE, "harness doctor"),
     )
     return [
-        f"{words}: {', '.join(files[kind])} in {folder}. {hint}"
-        for kind, words, hint in says
+        DeadGuard(
+            f"{words}: {', '.join(files[kind])} in {folder}. {hint}",
+            f"{words}: {files[kind][0]}",
+            command,
+        )
+        for kind, words, hint, command in says
         if files[kind]
     ]
 
 
-def _settings(scene: HookScene) -> list[str]:
-    """What the settings of the project and of this machine switch off."""
+def _settings(scene: HookScene) -> list[DeadGuard]:
+    """What the settings of the project and of this machine
+    switch off."""
     home = scene.home
     if home is None:
         return []
-    faults = [
-        fault(os.path.join(home.root, name), home, scene) for name in (SETTINGS, LOCAL_SETTINGS)
+    faults = {
+        name: fault(os.path.join(home.root, name), home, scene)
+        for name in (SETTINGS, LOCAL_SETTINGS)
+    }
+    return [
+        DeadGuard(f"{text} {_AGAIN}", f"{name} switches them off")
+        for name, text in faults.items()
+        if text
     ]
-    return [f"{text} {_AGAIN}" for text in faults if text]
 
 
 def _code_below(folder: str) -> set[str]:
@@ -135,7 +160,8 @@ def _code_below(folder: str) -> set[str]:
 
 
 def _digest(path: str) -> str:
-    """SHA-256 of a file; empty for one that cannot be read, which is none that was installed."""
+    """SHA-256 of a file; empty for one that cannot be read,
+    which is none that was installed."""
     try:
         return sha256_hex(_bytes(path))
     except OSError:

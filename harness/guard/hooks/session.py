@@ -1,5 +1,5 @@
-"""SessionStart, SessionEnd and PreCompact: a session is told where things stand, and leaves a
-trace."""
+"""SessionStart, SessionEnd and PreCompact: a session is told
+where things stand, and leaves a trace."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .hook_scene import HookAnswer
 from .judge_socket import CLIENT, SANDBOX, is_inside
 from .self_check import dead_guards
 from .session_receipts import note, said, session_of
+from .standing import cut, opening_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,19 +21,23 @@ if TYPE_CHECKING:
 
     from .hook_scene import HookScene
     from .projects import HookedProject
+    from .self_check import DeadGuard
 
 START, END, COMPACT = "SessionStart", "SessionEnd", "PreCompact"
 LONGEST = 8000
 """Characters that the model gets in all."""
 BRIEFING = os.path.join(".harness", "memory", "BRIEFING.md")
 _PATIENCE, _STEP = 300, 0.02
-"""Of the ten seconds that this hook has; the record is made also when it takes longer."""
+"""Of the ten seconds that this hook has; the record is made also
+when it takes longer."""
 CUT = "\n[shortened; the whole briefing is {path}]\n"
 
 
 def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
-    """Plain text for the model: what leaves a guard dead, whether the session is isolated, then the
-    briefing; after a compaction too."""
+    """For the model: what leaves a guard dead, whether the
+    session is isolated, then the briefing; after a compaction
+    too. For the person one line: what is dead, else where the
+    work stands."""
     home = scene.home
     if home is None:
         return HookAnswer()
@@ -44,18 +49,26 @@ def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
         START,
         control=control_digests(scene),
         source=str(call.get("source"))[:40],
-        dead=dead,
+        dead=[guard.line for guard in dead],
     )
     _offer_command(home, scene)
     if call.get("source") != "compact":  # the same session, told of already
         _tell_the_ledger(call, home, scene)
-    warning = "".join(f"harness: {line}\n" for line in dead)[: LONGEST // 2]
+    warning = "".join(f"harness: {guard.line}\n" for guard in dead)[: LONGEST // 2]
     said = f"{warning}harness: {_mode(scene)}\n"
-    return HookAnswer(output=said + _briefing(home, LONGEST - len(said)))
+    person = _dead_line(dead) if dead else opening_line(home)
+    return HookAnswer(context=said + _briefing(home, LONGEST - len(said)), person=person)
+
+
+def _dead_line(dead: list[DeadGuard]) -> str:
+    more = f" (and {len(dead) - 1} more)" if len(dead) > 1 else ""
+    then = f"{more}; run: {dead[0].command}"
+    return cut(f"harness: guards do not work: {dead[0].words}", less=len(then)) + then
 
 
 def _mode(scene: HookScene) -> str:
-    """Whether the judge is out of this session's reach; `harness doctor` says it too."""
+    """Whether the judge is out of this session's reach; `harness
+    doctor` says it too."""
     sandbox = scene.environment.get(SANDBOX)
     if sandbox:
         return (
@@ -71,8 +84,9 @@ def _mode(scene: HookScene) -> str:
 
 
 def _tell_the_ledger(call: dict[str, Any], home: HookedProject, scene: HookScene) -> None:
-    """Have a plain session recorded before it does anything: receipts and transcripts it could take
-    away, a fact of the chain it cannot. Where this fails, those are what is left."""
+    """Have a plain session recorded before it does anything:
+    receipts and transcripts it could take away, a fact of the
+    chain it cannot. Where this fails, those are what is left."""
     command, state = home.snapshot.get("command"), home.snapshot.get("state")
     if is_inside() or not isinstance(command, str) or not os.access(command, os.X_OK):
         return
@@ -107,7 +121,8 @@ def session_ended(call: dict[str, Any], scene: HookScene) -> HookAnswer:
 
 
 def before_compact(call: dict[str, Any], scene: HookScene) -> HookAnswer:
-    """SessionStart, which comes after it, hands the briefing over again."""
+    """SessionStart, which comes after it, hands the briefing
+    over again."""
     if scene.home is not None:
         _note(call, scene.home, scene, COMPACT, trigger=str(call.get("trigger"))[:40])
     return HookAnswer()
@@ -134,8 +149,8 @@ def _briefing(home: HookedProject, longest: int) -> str:
 
 
 def _offer_command(home: HookedProject, scene: HookScene) -> None:
-    """Let the session's Bash calls find `harness` by its name, also where its environment is not
-    active."""
+    """Let the session's Bash calls find `harness` by its name,
+    also where its environment is not active."""
     file = scene.environment.get("CLAUDE_ENV_FILE")
     command = scene.environment.get(CLIENT) or home.snapshot.get("command")
     if not file or not isinstance(command, str) or not os.path.isfile(command):

@@ -37,8 +37,9 @@ SCHEMA. Paths are relative to `root`, with `/`, unless they are said to be absol
 For hooks, and optional: command (absolute path of the `harness` that wrote it), briefing, receipts
 and memory (paths), policy (guard.hooks.self_check.library_digest of that installation), hooks
 ("project", "plugin" or "none"), control (files and folders that decide what is enforced, the plan
-among them: a session is told when they change), trees ({root: {roles, open_experiment, open_gate}}:
-of each linked worktree with an open experiment of its own; see `in_tree`).
+among them: a session is told when they change), trees ({root: {roles, open_experiment, open_gate,
+standing}}: of each linked worktree with an open experiment of its own; see `in_tree`), standing
+(texts for the person: plan, best, next and command, where each may be empty).
 
 They add `elsewhere` in a call that meets several projects: the roots of the others, whose own
 snapshots judge what lies there; `worktrees`, those of them that are this project's own;
@@ -107,7 +108,7 @@ def problem(snapshot: Any) -> tuple[str, str] | None:
     return ("snapshot_damaged", f"The policy snapshot is damaged: {damaged}.") if damaged else None
 
 
-IN_WORK = ("roles", "open_experiment", "open_gate")
+IN_WORK = ("roles", "open_experiment", "open_gate", "standing")
 """What each working tree has of its own."""
 
 

@@ -25,6 +25,7 @@ def test_the_events_and_what_their_failure_means():
         "PostToolUse": OBSERVER,
         "PostToolBatch": OBSERVER,
         "Stop": REMINDER,
+        "SubagentStart": OBSERVER,
         "SubagentStop": REMINDER,
         "SessionStart": OBSERVER,
         "SessionEnd": OBSERVER,

@@ -1,0 +1,79 @@
+"""What a person sees in the terminal of `claude`, at the sizes that terminals have: how a session
+starts, a denial, a reminder, the status line; and an alarm that reaches a session which waits."""
+
+import shlex
+import shutil
+
+import pytest
+
+from harness.model_gateway.wire import newest_text
+from tests.centroids import TRAIN
+from tests.cli.journey import Journey
+from tests.interactive.gateway import bash, open_gateway, shown
+from tests.interactive.lab import Lab, must
+from tests.interactive.tmux import interactive
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("tmux") is None, reason="tmux is not installed: apt install tmux"
+)
+PROGRAM = ".claude/hooks/harness/run.py"
+LOSING = TRAIN.replace(
+    '    log.epoch(0, {"loss":',
+    "    import time\n    for lost in range(4):\n        time.sleep(1)\n"
+    '        log.epoch(lost, {"loss": 1.0, "accuracy": float("nan")})\n'
+    '    time.sleep(600)\n    log.epoch(9, {"loss":',
+)
+"""A metric that is no loss is not finite: an alarm that does not end the run."""
+
+
+def words(screen: str) -> str:
+    """The screen on one line: where a line breaks depends on the terminal's width."""
+    return " ".join(screen.split())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=repr)
+def test_the_start_a_denial_and_a_reminder(lab: Lab, size: tuple[int, int]) -> None:
+    policy = shlex.quote(str(lab.kept()["policy"]))
+    prompts = {"PLEASE CHANGE IT": [[bash("sh", f"echo x > {policy}")], "FIRST-ANSWER"]}
+    home = lab.home / f"sees-{size[0]}"
+    with (
+        open_gateway(prompts) as gateway,
+        interactive(lab.root, home, gateway, size=size) as terminal,
+    ):
+        line = "exp-0001 run-03 epoch 0/1"
+        screen = words(terminal.wait_for(line, "next: evaluate"))
+        assert "harness: toy v1 approved, exp-0001 running, run-03 epoch 0/1;" in screen
+        assert "next: harness evaluate exp-0001" in screen
+        screen = words(terminal.say("PLEASE CHANGE IT", until="Noted."))
+        assert "exp-0001 has runs that ended and no verdict" in screen
+        assert PROGRAM not in screen.replace(" ", "")
+    assert gateway.failure is None
+
+
+def test_an_alarm_wakes_a_session_that_waits(fresh: Journey) -> None:
+    """`/harness:train` starts training and watch in the background, and the turn ends. Nobody types
+    anything until the alarm's turn."""
+    (fresh.root / "train.py").write_text(LOSING, "utf-8")
+    must(fresh.harness("experiment", "new", "--hypothesis", "centroids"))
+    started = [
+        bash("train", "harness train exp-0001", run_in_background=True),
+        bash("watch", "harness watch exp-0001 --until-alarm", run_in_background=True),
+    ]
+    prompts = {
+        "Train this experiment": [started, "IT-TRAINS"],
+        "task-notification": ["I-HEARD-IT"],
+    }
+    with (
+        open_gateway(prompts) as gateway,
+        interactive(fresh.root, fresh.home, gateway, size=(100, 30)) as terminal,
+    ):
+        terminal.say("/harness:train exp-0001", until="IT-TRAINS")
+        terminal.wait_for("I-HEARD-IT")
+        screen = terminal.wait_for("alarm non_finite", "next: wait for the training")
+        assert "exp-0001 run-01 epoch" in words(screen)
+    assert gateway.failure is None
+    woken = next(
+        item for item in gateway.requests if "task-notification" in newest_text(item.body)
+    )
+    assert "watch" in newest_text(woken.body)
+    assert "run-01 raised" in shown(woken)

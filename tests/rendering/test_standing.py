@@ -1,0 +1,137 @@
+"""The few words by which hooks tell a person where the work stands: at each stage the next
+command."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.decisions.person import approve
+from harness.domain.records import Run
+from harness.domain.statuses import GateName, RunStatus, Split, Verdict
+from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import check_gate, require_validation_passed
+from harness.ledger.facts import AlarmRaised
+from harness.ledger.project import open_project
+from harness.rendering.policy_snapshot import policy_snapshot
+from tests.world import GOOD, InProcess, World, make_root
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World.make(tmp_path)
+    yield made
+    made.project.close()
+
+
+def said(world: World) -> dict[str, Any]:
+    return policy_snapshot(world.project)["standing"]
+
+
+def due(world: World) -> tuple[str, str]:
+    standing = said(world)
+    return standing["next"], standing["command"]
+
+
+def evaluate(world: World, experiment: str, split: Split) -> None:
+    evaluate_experiment(
+        world.project,
+        experiment,
+        split,
+        InProcess(),
+        environment={},
+        admit=require_validation_passed,
+    )
+
+
+def test_before_a_plan_is_approved(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    with open_project(root, {"XDG_STATE_HOME": str(tmp_path / "s"), "HOME": "/"}) as project:
+        standing = policy_snapshot(project)["standing"]
+    assert standing == {
+        "plan": "",
+        "best": "",
+        "next": "approve a plan",
+        "command": "harness plan approve",
+    }
+
+
+def test_each_stage_names_its_command_and_held_out_is_never_told(world: World) -> None:
+    assert said(world)["plan"].endswith(" v1")
+    assert due(world) == ("open an experiment", "harness experiment new")
+    experiment = world.open().id
+    assert due(world) == ("train", f"harness train {experiment}")
+    world.train(experiment)
+    assert due(world) == ("evaluate", f"harness evaluate {experiment}")
+    assert said(world)["best"] == ""
+    evaluate(world, experiment, Split.VALIDATION)
+    assert due(world) == ("ask the gate", f"harness gate check {experiment}")
+    world.result(experiment)
+    assert check_gate(world.project, experiment, GateName.VALIDATION).verdict is Verdict.PASS
+    best = said(world)["best"]
+    assert 0.9 < float(best) <= 1.0
+    assert due(world) == ("look at held-out", f"harness evaluate {experiment} --split held-out")
+    evaluate(world, experiment, Split.HELD_OUT)
+    assert due(world) == ("ask the gate", f"harness gate check {experiment}")
+    verdict = check_gate(world.project, experiment, GateName.HELD_OUT)
+    assert due(world) == ("decide", f"harness gate approve {experiment} --reason TEXT")
+    approve(world.project, experiment, by="Ada", reason="good")
+    assert due(world) == ("open an experiment", "harness experiment new")
+    assert said(world)["best"] == best
+    held_out = verdict.score["mean"]
+    assert f"{held_out:.4g}" != best
+    assert f"{held_out:.4g}" not in str(said(world))
+
+
+def test_while_it_trains_and_after_a_failed_run(world: World) -> None:
+    experiment = world.open().id
+    run = open_run(world, experiment)
+    assert due(world) == ("wait for the training", f"harness watch {experiment}")
+    world._collect(run, world.project.layout.run(experiment, run.id), RunStatus.FAILED, [])
+    assert due(world) == ("train", f"harness train {experiment}")
+
+
+def open_run(world: World, experiment: str) -> Run:
+    """As the supervisor registers one."""
+    return world.project.ledger.register_run(
+        experiment=experiment,
+        seed=world.seed(1),
+        argv=["python", "train.py"],
+        code="0" * 64,
+        data={},
+        environment={},
+        sandbox="none",
+        token="0" * 64,
+        session=None,
+        caller="person",
+    )
+
+
+def test_an_alarm_that_nobody_explained_comes_first(world: World) -> None:
+    experiment = world.open().id
+    (run, *_) = world.train(experiment, GOOD)
+    alarm = {
+        "code": "non_finite",
+        "severity": "fatal",
+        "metric": "loss",
+        "row": 2,
+        "place": 2,
+        "evidence": [],
+        "threshold": "rows",
+        "limit": 1,
+        "message": "loss is NaN",
+        "recovered": False,
+        "try": [],
+    }
+    world.project.ledger.append(AlarmRaised(experiment=experiment, run=run.id, alarm=alarm))
+    assert due(world) == ("explain the alarm", f"harness watch {experiment} --once")
+
+
+def test_a_verdict_that_is_no_pass_says_so(world: World) -> None:
+    experiment = world.open().id
+    world.train(experiment)
+    evaluate(world, experiment, Split.VALIDATION)
+    verdict = check_gate(world.project, experiment, GateName.VALIDATION)  # result.md is missing
+    assert verdict.verdict is not Verdict.PASS
+    assert due(world) == ("mend what the gate found", f"harness gate check {experiment}")
