@@ -118,10 +118,11 @@ def _until_alarm(place: Path, target: tuple[str, ...]) -> None:
         )
     with reading(place) as opened:
         name = watched(opened, target[0] if target else None)
+        known = frozenset(run.id for run in opened.ledger.runs(name))
         _await_run(opened, name)
         follower = ExperimentFollower(opened, name)
         said = functools.partial(tell, error=False)
-        if in_lines(follower, opened.clock, said, until_alarm=True):
+        if in_lines(follower, opened.clock, said, until_alarm=known):
             said(
                 f"next: let the agent training-checker explain the alarm of {name}, then start"
                 f" `harness watch {name} --until-alarm` again: it tells of the next one"

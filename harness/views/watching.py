@@ -54,15 +54,16 @@ def in_lines(
     say: Callable[[str], None],
     *,
     ends: bool = True,
-    until_alarm: bool = False,
+    until_alarm: frozenset[str] | None = None,
 ) -> bool:
     """Print one line per row and alarm; returns whether an alarm
     ended it.
 
     The path that is waited for is printed once. Notes that
-    were there before us are only counted. With `until_alarm`
-    no row is printed, and the first new alarm that is no note
-    ends it.
+    were there before us are only counted. With `until_alarm`,
+    the runs that were there already, no row is printed, and
+    the first alarm that is no note ends it: of these runs a
+    new one, of others any.
     """
     announced, earlier = False, True
     while True:
@@ -73,10 +74,12 @@ def in_lines(
         if not news and not announced and not any(view.picture.rows for view in views):
             say(f"waiting for the first row at {follower.waits_for}")
         announced = True
-        shown = [item for item in news if item.alarm is not None] if until_alarm else news
+        quiet = until_alarm is not None
+        shown = [item for item in news if item.alarm is not None] if quiet else news
         for line in lines_of(shown, earlier=earlier):
             say(line)
-        if until_alarm and not earlier and any(_asks(item) for item in news):
+        known = until_alarm if until_alarm and earlier else frozenset()
+        if quiet and any(_asks(item) and item.run not in known for item in news):
             return True
         if over and ends:
             return False

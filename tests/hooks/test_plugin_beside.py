@@ -84,7 +84,7 @@ def test_where_the_projects_own_hooks_run_it_steps_back(
     assert len(project.receipts()) == 1
     assert not plugin.call("Write", {"file_path": "plan.md"}).denied
     assert project.call("Write", {"file_path": "plan.md"}).denied
-    for event in BY_NAME:
+    for event in (event.name for event in EVENTS):
         answer = plugin.event(event, source="startup", tool_calls=[], tool_name="Read")
         assert (answer.code, answer.output, answer.errors) == (0, "", ""), event
     assert [line.get("hooks") for line in project.receipts()] == [None, None]
