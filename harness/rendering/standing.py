@@ -17,7 +17,8 @@ _LONGEST = 40
 
 
 def standing(project: Project, current: Experiment | None) -> dict[str, str]:
-    """{plan, best, next, command} of the working tree whose open experiment is `current`: `next` in a word or two,
+    """{plan, best, next, command} of the working tree whose
+    open experiment is `current`: `next` in a word or two,
     `command` that does it; a text is empty where there is
     nothing to say."""
     ledger = project.ledger

@@ -11,7 +11,7 @@ from hook_project import PREFIX, PYTHON, REPOSITORY, HookProject, copy_library
 from harness.contract.installation import MCP_SERVERS, VENDORED
 from harness.contract.roles import MCP_SERVER
 from harness.guard.hooks import plugin_beside
-from harness.guard.hooks.table import BY_NAME, hooks_section
+from harness.guard.hooks.table import EVENTS, hooks_section
 from harness.rendering.claude_files import project_server
 
 ASKED = [

@@ -74,7 +74,7 @@ class HookedProject:
     """One project as the hooks see it. `source` holds its policy and receipts: its root, or the
     main worktree's. What is in work, of `snapshot`, is the root's own."""
 
-    __slots__ = ("_main", "by_plugin", "root", "snapshot", "source", "trouble")
+    __slots__ = ("_main", "by_plugin", "mend", "root", "snapshot", "source", "trouble")
 
     def __init__(self, root: str, source: str, *, by_plugin: bool) -> None:
         self.root = root
@@ -83,6 +83,8 @@ class HookedProject:
         """Whether the plugin's hook looks at it, not one that a project installed."""
         self.snapshot: dict[str, Any] = {}
         self._main: dict[str, Any] = {}
+        self.mend = ""
+        """The command that mends the trouble."""
         self.trouble = self._load()
         """(rule, reason, hint) when nothing can be decided from its policy; None when it can."""
 
@@ -99,10 +101,12 @@ class HookedProject:
         if unusable is None:
             return None
         rule, reason = unusable
-        command, does = f"harness render --project {self.source}", "writes it again"
+        verb, does = "harness render", "writes it again"
         if rule == MISSING and _has_files(os.path.join(self.source, FACTS)):
-            command = f"harness ledger import --project {self.source}"
+            verb = "harness ledger import"
             does = "reads the facts of this clone in and writes it"
+        command = f"{verb} --project {self.source}"
+        self.mend = verb if self.root == self.source else command
         hint = (
             f"A person runs `{command}` in their own terminal, which {does}; then the step is"
             " repeated."

@@ -13,7 +13,6 @@ from harness.guard.policy.receipt import sha256_hex
 
 from .projects import FILTER, LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
 from .settings_guard import fault
-from .standing import mend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def dead_guards(scene: HookScene) -> list[DeadGuard]:
     if home.trouble:
         line = f"{home.trouble[1]} Every tool call is denied until then. {home.trouble[2]}"
         words = "every tool call is denied, for .harness/policy.json cannot be used"
-        return [DeadGuard(line, words, mend(home)), *found]
+        return [DeadGuard(line, words, home.mend), *found]
     written = home.snapshot.get("policy")
     if isinstance(written, str) and written != library_digest(scene.installed.library):
         line = (

@@ -40,18 +40,12 @@ def status_line(home: HookedProject) -> str:
     """E.g. `exp-0002 run-01 epoch 3/4 loss 0.27, best 0.91,
     next: decide`."""
     if home.trouble:
-        return cut(f"harness: every tool call is denied, next: {mend(home)}")
+        return cut(f"harness: every tool call is denied, next: {home.mend}")
     standing, current = _standing(home), home.snapshot.get("open_experiment")
     parts = [" ".join([current["id"], *_run_words(home)])] if current else []
     parts += [f"best {standing['best']}"] if standing.get("best") else []
     parts += [f"next: {standing['next']}"] if standing.get("next") else []
     return cut(", ".join(parts))
-
-
-def mend(home: HookedProject) -> str:
-    """The command that writes an unusable snapshot again."""
-    elsewhere = "" if home.root == home.source else f" --project {home.source}"
-    return f"harness render{elsewhere}"
 
 
 def cut(text: str, *, less: int = 0) -> str:
