@@ -20,9 +20,10 @@ from harness.cli.tmux_pane import split
 from harness.clock import SystemClock, parse_iso
 from harness.domain.plain_text import one_line
 from harness.domain.records import Run
-from harness.domain.statuses import FINAL_RUNS
+from harness.domain.statuses import FINAL_RUNS, RunStatus
 from harness.errors import NotFoundError, UsageError
 from harness.foreign.formats import find_logs
+from harness.gates.alarms import standing_diagnosis, unanswered
 from harness.ledger.project import Project
 from harness.views.console import PlainConsole
 from harness.views.dashboard import draw
@@ -34,6 +35,7 @@ from harness.views.watching import POLL_SECONDS, in_lines, on_screen, read_all, 
 
 _EXPERIMENT = re.compile(r"exp-\d+")
 _START_SECONDS = 30.0
+_SAY_NOTHING = (RunStatus.LOST, RunStatus.CANCELLED)
 
 
 @click.command("watch")
@@ -50,7 +52,7 @@ _START_SECONDS = 30.0
 @click.option(
     "--until-alarm",
     is_flag=True,
-    help="End at the first new alarm or the training's end; rows are not printed.",
+    help="End at an alarm without a diagnosis, or with the training; rows are not printed.",
 )
 @click.option(
     "--split", "beside", is_flag=True, help="Open it in a tmux pane beside this one and exit."
@@ -118,11 +120,11 @@ def _until_alarm(place: Path, target: tuple[str, ...]) -> None:
         )
     with reading(place) as opened:
         name = watched(opened, target[0] if target else None)
-        known = frozenset(run.id for run in opened.ledger.runs(name))
         _await_run(opened, name)
         follower = ExperimentFollower(opened, name)
         said = functools.partial(tell, error=False)
-        if in_lines(follower, opened.clock, said, until_alarm=known):
+        asks = functools.partial(_unexplained, opened, follower)
+        if in_lines(follower, opened.clock, said, until=asks):
             said(
                 f"next: let the agent training-checker explain the alarm of {name}, then start"
                 f" `harness watch {name} --until-alarm` again: it tells of the next one"
@@ -130,6 +132,18 @@ def _until_alarm(place: Path, target: tuple[str, ...]) -> None:
             sys.exit(0)
         emit({}, *_text(follower.document()), as_json=False)
         sys.exit(0 if follower.succeeded() else 1)
+
+
+def _unexplained(project: Project, follower: ExperimentFollower) -> bool:
+    """Whether an alarm stands that diagnosis.md does not name;
+    how far a run is that goes on is not asked."""
+    views = [view for view in follower.views() if view.status not in _SAY_NOTHING]
+    shown = {view.picture.name: view.picture.alarms for view in views}
+    raised = {run: alarms for run, alarms in shown.items() if alarms}
+    if not raised:
+        return False
+    rows = dict.fromkeys(raised, sys.maxsize)
+    return bool(unanswered(standing_diagnosis(project, follower.experiment), raised, rows))
 
 
 def _watch_project(

@@ -54,16 +54,14 @@ def in_lines(
     say: Callable[[str], None],
     *,
     ends: bool = True,
-    until_alarm: frozenset[str] | None = None,
+    until: Callable[[], bool] | None = None,
 ) -> bool:
-    """Print one line per row and alarm; returns whether an alarm
+    """Print one line per row and alarm; returns whether `until`
     ended it.
 
     The path that is waited for is printed once. Notes that
-    were there before us are only counted. With `until_alarm`,
-    the runs that were there already, no row is printed, and
-    the first alarm that is no note ends it: of these runs a
-    new one, of others any.
+    were there before us are only counted. With `until` no row
+    is printed, and it is asked after each look.
     """
     announced, earlier = False, True
     while True:
@@ -74,23 +72,16 @@ def in_lines(
         if not news and not announced and not any(view.picture.rows for view in views):
             say(f"waiting for the first row at {follower.waits_for}")
         announced = True
-        quiet = until_alarm is not None
+        quiet = until is not None
         shown = [item for item in news if item.alarm is not None] if quiet else news
         for line in lines_of(shown, earlier=earlier):
             say(line)
-        known = until_alarm if until_alarm and earlier else frozenset()
-        if quiet and any(_asks(item) and item.run not in known for item in news):
+        if until is not None and until():
             return True
         if over and ends:
             return False
         earlier = earlier and any(view.behind is not None for view in views)
         clock.sleep(POLL_SECONDS)
-
-
-def _asks(news: News) -> bool:
-    """Whether it is an alarm that somebody has to explain."""
-    alarm = news.alarm
-    return alarm is not None and alarm.severity is not Severity.NOTE and not alarm.recovered
 
 
 def follow_once(follower: Follower) -> bool:

@@ -79,7 +79,7 @@ def test_until_alarm_waits_for_the_training_and_ends_at_its_first_alarm(journey:
         trained = journey.harness("train", "exp-0001")
         said, errors = watching.communicate(timeout=60)
     assert trained.exit_code == 1
-    assert watching.returncode == 0, errors
+    assert watching.returncode == 0, said + errors
     assert "run-01  alarm  " in said
     assert " non_finite " in said, "at its second row, or the third, where it is fatal"
     assert "next: let the agent training-checker explain the alarm of exp-0001" in said

@@ -52,8 +52,9 @@ def _counts_told(home: HookedProject, session: str) -> dict[str, int]:
 def _alarms(home: HookedProject) -> dict[str, list[dict[str, Any]]]:
     """Run, e.g. "exp-0001/run-01" -> its alarms, oldest first."""
     current = home.snapshot.get("open_experiment")
-    read = {f"{current['id']}/{run}": lines_of(path) for run, path in run_files(home, ARTIFACT)}
-    return {name: lines for name, lines in read.items() if lines}
+    files = run_files(home, ARTIFACT) if current else []
+    read = {run: lines_of(path) for run, path in files}
+    return {f"{current['id']}/{run}": lines for run, lines in read.items() if current and lines}
 
 
 def run_files(home: HookedProject, artifact: str) -> list[tuple[str, str]]:
