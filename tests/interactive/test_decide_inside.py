@@ -3,6 +3,7 @@ person answers on their terminal, and the session goes on by itself."""
 
 import re
 import shutil
+import time
 
 import pytest
 
@@ -68,6 +69,9 @@ def test_the_person_decides_and_the_session_goes_on(
     assert "on their terminal: exit 0." in results
     (row,) = must(fresh.harness("experiment", "list", "--json")).document["experiments"]
     assert row["status"] == "discarded"
+    end = time.monotonic() + 20
+    while left_over(fresh.home) and time.monotonic() < end:
+        time.sleep(0.2)
     assert left_over(fresh.home) == []
 
 
