@@ -135,14 +135,14 @@ class _Question:
         asked = self._request.asked
         _write(
             f"harness: this Claude session asks you to run\n\n    {asked}\n\n"
-            f"It is a person's decision, and runs as yours. {self._then()}"
+            f"It is a person's decision, and runs as yours.\n{self._then()}\n"
             "If you did not expect it, press Enter.\n\n"
         )
         time.sleep(_SETTLE_SECONDS)
         code = f"{secrets.randbelow(10_000):04}"
         termios.tcflush(0, termios.TCIFLUSH)
         _write(
-            f"To run it, type {code} and press Enter. Anything else refuses it, and so do"
+            f"To run it, type {code} and press Enter.\nAnything else refuses it, and so do"
             f" {ANSWER_SECONDS:g} seconds without an answer.\n> "
         )
         typed = self._line(ANSWER_SECONDS)
@@ -157,8 +157,8 @@ class _Question:
 
     def _then(self) -> str:
         if "--ask" in self._request.words:
-            return "It first shows what would count from then on, and asks again. "
-        return "The reason is in Claude's words; it is recorded as yours. "
+            return "It first shows what would count from then on, and asks again."
+        return "The reason is in Claude's words; it is recorded as yours."
 
     def _line(self, seconds: float) -> str | None:
         """What is typed before Enter, without what a terminal reports by itself; None when nothing
