@@ -114,6 +114,7 @@ def test_seeds_with_other_weights_that_answer_all_rows_alike_are_a_note():
     assert outcome_of(note) is Verdict.PASS
     assert seed_findings([one, two, other], deterministic=True) == []
     assert seed_findings([one, other]) == []
+    assert seed_findings([one, two, other, evaluation(4, 0.9)]) == [], "three are left"
     assert seed_findings([one, evaluation(2, None, **same), other]) == []
     (ignored,) = seed_findings([one, evaluation(2, 0.9, checkpoint=one.checkpoint, **same)])
     assert ignored.code == "seed_ignored"

@@ -205,7 +205,7 @@ WORKS: Sequence[ModelWork] = (
     ModelWork(
         "pickled-model",
         with_programs(_PICKLED, BY_PICKLE),
-        notes=frozenset({"weights_not_probed"}),
+        notes=frozenset({"weights_not_probed", "seeds_answer_alike"}),
     ),
     ModelWork(
         "another-papers-number",
