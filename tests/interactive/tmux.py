@@ -1,6 +1,7 @@
 """The interactive CLI in a terminal, as a person sees it: keys are typed, the screen is read."""
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +17,8 @@ from tests.interactive.place import clean_environment, cli
 
 LOOK_S = 0.05
 PATIENCE_S = 45.0
+KEY_S = 3.0
+"""How long a key may take to be seen."""
 PROMPT = "❯"
 
 
@@ -40,12 +43,51 @@ class Terminal:
         self._tmux("send-keys", "-t", "main", "-l", text)
         return self.wait_for(f"{PROMPT} {text}", sees)
 
+    def fill(self, text: str, *, until: str) -> str:
+        """Type `text` into a dialog's field, send it, and wait for words."""
+        self._tmux("send-keys", "-t", "main", "-l", text)
+        self.wait_for(text)
+        self.keys("Enter")
+        return self.wait_for(until)
+
     def say(self, text: str, *, until: str, gone: str = "", patience: float = PATIENCE_S) -> str:
         """Type `text`, send it, and wait for words that were not on the screen before; returns the
         screen."""
         self.write(text)
         self.keys("Enter")
         return self.wait_for(until, gone=gone, patience=patience)
+
+    def choose(self, answer: str, *, gone: str) -> None:
+        """Move to the option that begins with `answer` and take it; wait until the words `gone` of
+        its dialog are not on the screen."""
+        chosen = re.compile(rf"{PROMPT}\s*(?:\d+\.\s*)?(?:✔\s*)?{re.escape(answer)}")
+        key = "Down"
+        for _ in range(24):
+            before = self._settled()
+            if gone not in self.screen():
+                return
+            if any(chosen.search(line) for line in before):
+                self.keys("Enter")  # one that comes with the dialog itself is not taken
+            else:
+                self.keys(key)
+            end = time.monotonic() + KEY_S
+            while self._marked() == before and time.monotonic() < end:
+                time.sleep(LOOK_S)
+            if self._marked() == before:  # the last option: the other way round
+                key = "Up" if key == "Down" else "Down"
+        raise AssertionError(f"no option {answer!r}; the screen:\n{self.screen()}")
+
+    def _settled(self) -> list[str]:
+        """The marked lines once they stay where they are."""
+        before, now = [""], self._marked()
+        while now != before:
+            time.sleep(6 * LOOK_S)
+            before, now = now, self._marked()
+        return now
+
+    def _marked(self) -> list[str]:
+        """The lines where the mark of the chosen option stands."""
+        return [line for line in self.screen().splitlines() if PROMPT in line]
 
     def wait_for(self, *words: str, gone: str = "", patience: float = PATIENCE_S) -> str:
         """The screen once all `words` stand on it and `gone` does not. Raises AssertionError with
@@ -76,9 +118,10 @@ def interactive(
     *words: str,
     program: Sequence[str] = (),
     size: tuple[int, int] = (110, 60),
+    by_hand: bool = False,
 ) -> Iterator[Terminal]:
     """`claude` in `project`, or another `program` that starts it, as for a person who has answered
-    the first-run screens and trusts the folder. `size`: columns and lines."""
+    the first-run screens and trusts the folder; `by_hand`: each dialog is answered by keys. `size`: columns and lines."""
     sockets = tempfile.mkdtemp(
         prefix="hx-", dir="/tmp"
     )  # a socket's path has a hundred characters at most
@@ -88,7 +131,7 @@ def interactive(
         "TMUX_TMPDIR": sockets,
     }
     (home / "config" / ".claude.json").write_text(
-        json.dumps(answered(project, gateway.key)), "utf-8"
+        json.dumps(SET_UP if by_hand else answered(project, gateway.key)), "utf-8"
     )
     terminal = Terminal(f"harness-{uuid.uuid4().hex[:12]}", environment)
     columns, lines = map(str, size)
@@ -96,7 +139,7 @@ def interactive(
     try:
         started = terminal._tmux(*start, *(program or (str(cli()),)), *words)
         assert started.returncode == 0, started.stderr
-        terminal.wait_for("Claude Code v", f"\n{PROMPT}")
+        answer_dialogs(terminal)
         yield terminal
     finally:
         terminal._tmux("kill-server")
@@ -116,3 +159,31 @@ def answered(project: Path, key: str) -> dict[str, object]:
         "projects": {str(project): trusted},
         "customApiKeyResponses": {"approved": [key[-20:]], "rejected": []},
     }
+
+
+SET_UP = {"hasCompletedOnboarding": True, "theme": "dark"}
+"""The CLI's own file after it was set up on this machine, which takes a call to its makers. No
+dialog is answered by it."""
+START_DIALOGS = (
+    ("Do you want to use this API key?", "Yes"),
+    ("Yes, I trust this folder", "Yes, I trust this folder"),
+    ("New MCP server found in this project", "Use this MCP server"),
+)
+"""(words that only this dialog shows, the answer)."""
+
+
+def answer_dialogs(terminal: Terminal) -> list[str]:
+    """Answer what the CLI asks until its input line is there; returns what was asked."""
+    asked: list[str] = []
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        screen = terminal.screen()
+        there = next((item for item in START_DIALOGS if item[0] in screen), None)
+        if there is not None:
+            words, answer = there
+            asked.append(words)
+            terminal.choose(answer, gone=words)
+        elif "Claude Code v" in screen and f"\n{PROMPT}" in screen:
+            return asked
+        assert time.monotonic() < end, f"no input line after {asked}; the screen:\n{screen}"
+        time.sleep(LOOK_S)
