@@ -54,7 +54,7 @@ def test_each_session_is_reminded_of_its_own_trees_experiment(project: HookProje
     for tree, experiment in ((project.root, "exp-0002"), (side, "exp-0003")):
         hooks_of(project, tree)
         answer = project.event("Stop", session=experiment, stop_hook_active=False, cwd=tree)
-        assert f"`harness gate check {experiment}`" in answer.errors
+        assert f"`harness gate check {experiment}`" in answer.output
 
 
 @pytest.mark.parametrize("busy", ["main", "side"])
