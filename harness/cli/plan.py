@@ -124,8 +124,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
     A draft (plans/NAME.draft.md) is put in the place of the plan NAME, which is plan.md or
     plans/NAME.md, and removed from its own.
     Over an approved plan: shows what would change and exits 2; --changes with the digest that it
-    names confirms these changes and no others. With --ask it asks there and then. Must be run by a
-    person.
+    names confirms these changes and no others, --ask asks at once. Must be run by a person.
     """
     by = require_person("plan approve", environment())
     line = f"harness plan approve {plan}"

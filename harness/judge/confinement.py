@@ -2,12 +2,19 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import (
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from pathlib import Path
 
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import CLOSED_EXPERIMENTS
-from harness.guard.control_files import in_place, protected_paths
+from harness.guard.control_files import (
+    in_place,
+    protected_paths,
+)
 from harness.guard.own_python import judge_below
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project

@@ -9,8 +9,14 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path, PurePath
+from contextlib import (
+    contextmanager,
+    suppress,
+)
+from pathlib import (
+    Path,
+    PurePath,
+)
 
 from harness.errors import RefusedError
 

@@ -14,14 +14,25 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import (
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.domain.statuses import SandboxKind
-from harness.files import atomic_write, pretty_json, sha256_bytes
-from harness.process import identity, is_same_alive
+from harness.files import (
+    atomic_write,
+    pretty_json,
+    sha256_bytes,
+)
+from harness.process import (
+    identity,
+    is_same_alive,
+)
 
 CALLER = "HARNESS_CALLER"
 """What the server says of its children: `isolated:bwrap`."""

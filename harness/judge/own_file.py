@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.files import atomic_write, pretty_json
+from harness.files import (
+    atomic_write,
+    pretty_json,
+)
 
 NAME = ".claude.json"
 _BEFORE = "claude.before.json"

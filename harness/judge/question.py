@@ -18,14 +18,20 @@ import subprocess
 import termios
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import (
+    Iterator,
+    Mapping,
+)
 from pathlib import Path
 
 from harness.domain.plain_text import plain
 from harness.errors import RefusedError
 from harness.judge.requests import Request
 from harness.judge.terminal import LedProgram
-from harness.process import ended, harness_command
+from harness.process import (
+    ended,
+    harness_command,
+)
 
 MOST_REFUSED = 3
 """In a row; then the session asks no more."""

@@ -7,13 +7,25 @@ what was read here, so nothing reaches it that only looked like something else.
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import (
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import (
+    dataclass,
+    field,
+)
 from pathlib import Path
 
 from harness.contract.roles import HUMAN_VERBS
 from harness.domain.plain_text import one_line
-from harness.errors import HarnessError, RefusedError, UsageError
+from harness.errors import (
+    HarnessError,
+    RefusedError,
+    UsageError,
+)
 
 STDIN = "-"
 _EXPERIMENT = re.compile(r"exp-\d+\Z")

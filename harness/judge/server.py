@@ -16,21 +16,44 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import (
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from datetime import (
+    UTC,
+    datetime,
+)
 from pathlib import Path
-from typing import IO, Any
+from typing import (
+    IO,
+    Any,
+)
 
 from harness.clock import iso
-from harness.domain.plain_text import plain, plain_json
-from harness.errors import HarnessError, RefusedError
+from harness.domain.plain_text import (
+    plain,
+    plain_json,
+)
+from harness.errors import (
+    HarnessError,
+    RefusedError,
+)
 from harness.files import pretty_json
 from harness.guard.policy.receipt import append_receipt
 from harness.judge import client
 from harness.judge.handed_files import copied
 from harness.judge.identity import Announcement
-from harness.judge.requests import Request, read_request
-from harness.process import harness_command, judge_environment
+from harness.judge.requests import (
+    Request,
+    read_request,
+)
+from harness.process import (
+    harness_command,
+    judge_environment,
+)
 from harness.settings import Settings
 
 SESSION = client.SESSION

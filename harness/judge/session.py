@@ -7,7 +7,10 @@ import secrets
 import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +18,16 @@ import psutil
 
 from harness.contract.roles import MCP_SERVER
 from harness.domain.commands import put_aside
-from harness.domain.sandbox import Confinement, Sandbox
+from harness.domain.sandbox import (
+    Confinement,
+    Sandbox,
+)
 from harness.files import atomic_write
 from harness.guard.own_python import require_out_of_reach
-from harness.judge import client, own_file
+from harness.judge import (
+    client,
+    own_file,
+)
 from harness.judge.confinement import session_confinement
 from harness.judge.identity import (
     CALLER,
@@ -28,7 +37,10 @@ from harness.judge.identity import (
     forget_the_dead,
 )
 from harness.judge.question import Asker
-from harness.judge.server import CONFIG, JudgeServer
+from harness.judge.server import (
+    CONFIG,
+    JudgeServer,
+)
 from harness.judge.terminal import LedProgram
 from harness.ledger.project import Project
 from harness.process import Mark

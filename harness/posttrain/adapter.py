@@ -2,7 +2,11 @@
 
 import json
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import (
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

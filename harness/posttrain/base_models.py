@@ -6,18 +6,34 @@ Ids are real; what a name contains decides nothing.
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import (
+    Iterable,
+    Mapping,
+)
+from dataclasses import (
+    asdict,
+    dataclass,
+    replace,
+)
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
 from harness.domain.commands import for_helpers
-from harness.errors import RunError, UsageError
-from harness.files import atomic_write, pretty_json
+from harness.errors import (
+    RunError,
+    UsageError,
+)
+from harness.files import (
+    atomic_write,
+    pretty_json,
+)
 from harness.ledger.project import Project
-from harness.posttrain.field_problems import FieldProblem, field_problem
+from harness.posttrain.field_problems import (
+    FieldProblem,
+    field_problem,
+)
 from harness.posttrain.specification import Specification
 from harness.posttrain.vocabulary import Profile
 from harness.settings import require_interpreter

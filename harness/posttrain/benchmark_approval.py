@@ -4,19 +4,45 @@ An approval freezes them like a plan: the rows and the code that scores are kept
 what is judged reads them there. An evaluator of the package is part of the judge's own record.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from typing import Any
 
-from harness.artifacts.code_snapshot import load_snapshot, take_snapshot
-from harness.artifacts.objects import ObjectDamagedError, store_bytes
+from harness.artifacts.code_snapshot import (
+    load_snapshot,
+    take_snapshot,
+)
+from harness.artifacts.objects import (
+    ObjectDamagedError,
+    store_bytes,
+)
 from harness.domain.records import LEAST_SEEDS
 from harness.errors import RefusedError
-from harness.files import canonical_json, sha256_bytes
-from harness.guard.accepted import accept_on_record, read_accepted
+from harness.files import (
+    canonical_json,
+    sha256_bytes,
+)
+from harness.guard.accepted import (
+    accept_on_record,
+    read_accepted,
+)
 from harness.ledger.facts import BenchmarkApproved
-from harness.ledger.project import Project, approve_config
-from harness.plans.changes import Changes, FileChange, differences, field_changes, file_changes
+from harness.ledger.project import (
+    Project,
+    approve_config,
+)
+from harness.plans.changes import (
+    Changes,
+    FileChange,
+    differences,
+    field_changes,
+    file_changes,
+)
 from harness.plans.judge import record_judge
 from harness.posttrain.code_hashes import command_files
 from harness.posttrain.field_problems import (
@@ -26,9 +52,16 @@ from harness.posttrain.field_problems import (
     field_problem,
 )
 from harness.posttrain.specification import Specification
-from harness.posttrain.specification_checks import evaluator_of, number_of
+from harness.posttrain.specification_checks import (
+    evaluator_of,
+    number_of,
+)
 from harness.posttrain.tables import benchmark_of
-from harness.posttrain.vocabulary import SEEDS, THRESHOLDS, Bound
+from harness.posttrain.vocabulary import (
+    SEEDS,
+    THRESHOLDS,
+    Bound,
+)
 from harness.runs.workspace import readable_below
 from harness.settings import CONFIG
 

@@ -4,19 +4,40 @@ that they import. docs/training-programs.md defines them, so any trainer can com
 import ast
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import (
+    Iterable,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.artifacts.content import hash_file
 from harness.domain.commands import found
 from harness.domain.sandbox import Confinement
-from harness.errors import NotFoundError, RefusedError
-from harness.files import canonical_json, sha256_bytes
-from harness.plans.scorer import Closure, import_closure
-from harness.posttrain.vocabulary import EVALUATORS, Backend
+from harness.errors import (
+    NotFoundError,
+    RefusedError,
+)
+from harness.files import (
+    canonical_json,
+    sha256_bytes,
+)
+from harness.plans.scorer import (
+    Closure,
+    import_closure,
+)
+from harness.posttrain.vocabulary import (
+    EVALUATORS,
+    Backend,
+)
 from harness.sandbox.reach import grants
-from harness.settings import CONFIG, Settings, granted, require_interpreter, state_home
+from harness.settings import (
+    CONFIG,
+    Settings,
+    granted,
+    require_interpreter,
+    state_home,
+)
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 

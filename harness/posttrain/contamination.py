@@ -17,10 +17,21 @@ What two rows of the benchmark share, a template or a usual answer, tells nothin
 import math
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import (
+    Counter,
+    defaultdict,
+)
+from collections.abc import (
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import (
+    Any,
+    TypeVar,
+)
 
 from harness.plans.contamination import expected_share
 

@@ -4,7 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
+from harness.files import (
+    atomic_write,
+    canonical_json,
+    pretty_json,
+    sha256_bytes,
+)
 from harness.posttrain.field_problems import FieldProblems
 from harness.posttrain.untrusted_json import read_json_lines
 

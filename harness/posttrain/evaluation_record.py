@@ -1,19 +1,38 @@
 """What an evaluation's scores come to, by the model itself and with the other seeds of its recipe;
 and its record."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import (
+    Collection,
+    Mapping,
+)
+from dataclasses import (
+    asdict,
+    dataclass,
+)
 from typing import Any
 
 import numpy as np
 import orjson
 
-from harness.artifacts.objects import ObjectDamagedError, load_object
-from harness.domain.grade import Caller, grade_of
+from harness.artifacts.objects import (
+    ObjectDamagedError,
+    load_object,
+)
+from harness.domain.grade import (
+    Caller,
+    grade_of,
+)
 from harness.domain.models import ModelState
-from harness.domain.statuses import SandboxKind, Verdict
+from harness.domain.statuses import (
+    SandboxKind,
+    Verdict,
+)
 from harness.evaluation.intervals import mean_interval
-from harness.ledger.facts import BenchmarkApproved, Model, ModelEvaluation
+from harness.ledger.facts import (
+    BenchmarkApproved,
+    Model,
+    ModelEvaluation,
+)
 from harness.ledger.project import Project
 from harness.posttrain.evaluator_process import Scores
 from harness.posttrain.field_problems import FieldProblems

@@ -6,7 +6,11 @@ What it does wrong is a problem, never a score.
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import (
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +18,29 @@ from typing import Any
 
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.domain.commands import with_interpreter
-from harness.domain.sandbox import Confinement, Placed, Sandbox
+from harness.domain.sandbox import (
+    Confinement,
+    Placed,
+    Sandbox,
+)
 from harness.errors import RefusedError
-from harness.files import canonical_json, sha256_bytes
+from harness.files import (
+    canonical_json,
+    sha256_bytes,
+)
 from harness.ledger.facts import BenchmarkApproved
 from harness.ledger.project import Project
-from harness.posttrain.code_hashes import code_hash, command_files
+from harness.posttrain.code_hashes import (
+    code_hash,
+    command_files,
+)
 from harness.posttrain.field_problems import FieldProblems
 from harness.posttrain.specification import Specification
 from harness.posttrain.training_judgement import known
-from harness.posttrain.untrusted_json import is_finite, read_object
+from harness.posttrain.untrusted_json import (
+    is_finite,
+    read_object,
+)
 from harness.posttrain.vocabulary import (
     EVALUATORS,
     SCHEMA,
@@ -38,8 +55,15 @@ from harness.runs.environment import (
     child_environment,
     prepare_private,
 )
-from harness.runs.workspace import Workspace, make_workspace, remove_workspace
-from harness.settings import Settings, require_interpreter
+from harness.runs.workspace import (
+    Workspace,
+    make_workspace,
+    remove_workspace,
+)
+from harness.settings import (
+    Settings,
+    require_interpreter,
+)
 
 _MINUTES = 60.0
 _LARGEST = 64 * 1024 * 1024  # bytes of an answer: one score a row

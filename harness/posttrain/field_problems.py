@@ -1,7 +1,10 @@
 """Problems of a specification or a result: each is a field with expected, actual, reason."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import (
+    asdict,
+    dataclass,
+)
 from typing import Any
 
 from harness.errors import UsageError

@@ -8,8 +8,16 @@ from harness.artifacts.content import hash_file
 from harness.domain.ids import run_id
 from harness.domain.statuses import SandboxKind
 from harness.errors import UsageError
-from harness.files import atomic_write, irregular_file, pretty_json, sha256_bytes
-from harness.ledger.facts import RunStarted, local_job
+from harness.files import (
+    atomic_write,
+    irregular_file,
+    pretty_json,
+    sha256_bytes,
+)
+from harness.ledger.facts import (
+    RunStarted,
+    local_job,
+)
 from harness.ledger.project import Project
 from harness.plans.judge import require_judge
 from harness.posttrain.training_judgement import (
@@ -22,7 +30,10 @@ from harness.posttrain.training_judgement import (
     require_not_completed,
     write_spec,
 )
-from harness.posttrain.validation import Observed, read_result
+from harness.posttrain.validation import (
+    Observed,
+    read_result,
+)
 from harness.process import identity
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned

@@ -11,20 +11,29 @@ is better, the chance that any of them ever passes is at most 0.025 (1 + 1/3 + 1
 however many they are and in whatever order they are decided.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from harness.domain.records import Objective
-from harness.domain.statuses import Direction, Verdict
+from harness.domain.statuses import (
+    Direction,
+    Verdict,
+)
 from harness.evaluation.comparison import joint_p
 from harness.evaluation.intervals import mean_interval
 from harness.evaluation.noise_floor import compare_to_baseline
 from harness.evaluation.outcome import LEVEL
 from harness.evaluation.paired import paired_test
-from harness.files import canonical_json, sha256_bytes
+from harness.files import (
+    canonical_json,
+    sha256_bytes,
+)
 from harness.posttrain.contamination import said
 
 _NO_RECIPE = ("seed", "config_fingerprint")

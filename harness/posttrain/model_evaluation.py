@@ -8,19 +8,39 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.artifacts.objects import load_object, restore_object, store_bytes
+from harness.artifacts.objects import (
+    load_object,
+    restore_object,
+    store_bytes,
+)
 from harness.domain.models import BASE
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus
-from harness.errors import RefusedError, UsageError
-from harness.files import canonical_json, sha256_bytes
-from harness.ledger.facts import BenchmarkApproved, Model, ModelEvaluation
+from harness.errors import (
+    RefusedError,
+    UsageError,
+)
+from harness.files import (
+    canonical_json,
+    sha256_bytes,
+)
+from harness.ledger.facts import (
+    BenchmarkApproved,
+    Model,
+    ModelEvaluation,
+)
 from harness.ledger.project import Project
 from harness.plans.judge import require_judge
 from harness.posttrain.benchmark_approval import require_approved
 from harness.posttrain.code_hashes import builtin_hash
-from harness.posttrain.evaluation_record import Look, record
-from harness.posttrain.evaluator_process import Scores, ask_evaluator
+from harness.posttrain.evaluation_record import (
+    Look,
+    record,
+)
+from harness.posttrain.evaluator_process import (
+    Scores,
+    ask_evaluator,
+)
 from harness.posttrain.field_problems import FieldProblems
 from harness.posttrain.promotion import intact
 from harness.posttrain.specification import Specification

@@ -7,12 +7,22 @@ from typing import Any
 from harness.artifacts.trees import this_tree
 from harness.decisions.experiments import ensure_hypothesis
 from harness.domain.sandbox import Sandbox
-from harness.ledger.facts import ModelEvaluation, Program, TrainingSpecified
+from harness.ledger.facts import (
+    ModelEvaluation,
+    Program,
+    TrainingSpecified,
+)
 from harness.ledger.project import Project
 from harness.posttrain.base_models import family_warnings
 from harness.posttrain.benchmark_approval import approval_warnings
-from harness.posttrain.contamination import Contamination, said
-from harness.posttrain.field_problems import FieldProblem, field_problem
+from harness.posttrain.contamination import (
+    Contamination,
+    said,
+)
+from harness.posttrain.field_problems import (
+    FieldProblem,
+    field_problem,
+)
 from harness.posttrain.importing import import_result
 from harness.posttrain.lineage import lineage
 from harness.posttrain.model_evaluation import evaluate_model

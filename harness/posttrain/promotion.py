@@ -5,18 +5,37 @@ Each step up is a person's decision. It reads all evidence inside the ledger's t
 nothing changes between check and step. One pointer a profile says which model is served.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import (
+    asdict,
+    dataclass,
+)
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import hash_path
 from harness.domain.models import ModelState
-from harness.domain.statuses import DecisionKind, Verdict
-from harness.errors import HarnessError, NotFoundError, RefusedError
-from harness.ledger.facts import Decision, Model, ModelMoved, ModelServed, Serving
+from harness.domain.statuses import (
+    DecisionKind,
+    Verdict,
+)
+from harness.errors import (
+    HarnessError,
+    NotFoundError,
+    RefusedError,
+)
+from harness.ledger.facts import (
+    Decision,
+    Model,
+    ModelMoved,
+    ModelServed,
+    Serving,
+)
 from harness.ledger.project import Project
 from harness.plans.judge import require_judge
-from harness.posttrain.promotion_checks import ThresholdCheck, checks_for
+from harness.posttrain.promotion_checks import (
+    ThresholdCheck,
+    checks_for,
+)
 
 NEXT = {
     ModelState.REGISTERED: ModelState.CANDIDATE,

@@ -6,9 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.clock import parse_iso
-from harness.domain.models import BASE, ModelState
-from harness.domain.statuses import RunStatus, SandboxKind, Verdict
-from harness.errors import RefusedError, UsageError
+from harness.domain.models import (
+    BASE,
+    ModelState,
+)
+from harness.domain.statuses import (
+    RunStatus,
+    SandboxKind,
+    Verdict,
+)
+from harness.errors import (
+    RefusedError,
+    UsageError,
+)
 from harness.ledger.facts import (
     BenchmarkApproved,
     Model,
@@ -18,7 +28,11 @@ from harness.ledger.facts import (
 )
 from harness.ledger.project import Project
 from harness.posttrain.benchmark_approval import approved_for
-from harness.posttrain.vocabulary import THRESHOLDS, Thresholds, is_bounded
+from harness.posttrain.vocabulary import (
+    THRESHOLDS,
+    Thresholds,
+    is_bounded,
+)
 
 REJECTED_BY_ARBITER = "rejected"
 NOT_EXECUTED = frozenset({"timed_out", "failed", "invalid_output"})

@@ -11,9 +11,17 @@ from harness.errors import RefusedError
 from harness.ledger.project import Project
 from harness.posttrain.specification import Specification
 from harness.posttrain.tokens import Tokens
-from harness.posttrain.training_judgement import hashes_now, output_folder
+from harness.posttrain.training_judgement import (
+    hashes_now,
+    output_folder,
+)
 from harness.runs.collect import rows_of
-from harness.runs.resume import cannot_go_on, link_token, require_untouched, require_worth
+from harness.runs.resume import (
+    cannot_go_on,
+    link_token,
+    require_untouched,
+    require_worth,
+)
 
 _ANEW = "Start it anew without --resume."
 

@@ -1,24 +1,47 @@
 """`harness posttrain run`: one supervised run of a training program, its result judged."""
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import (
+    Iterable,
+    Mapping,
+)
+from dataclasses import (
+    dataclass,
+    field,
+)
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.code_snapshot import Snapshot, take_snapshot
+from harness.artifacts.code_snapshot import (
+    Snapshot,
+    take_snapshot,
+)
 from harness.artifacts.metrics_file import Row
 from harness.domain import variables
 from harness.domain.commands import with_interpreter
 from harness.domain.records import Run
-from harness.domain.sandbox import Confinement, Sandbox, machine_share
-from harness.errors import HarnessError, MissingExtraError
-from harness.ledger.facts import RunStarted, local_job
+from harness.domain.sandbox import (
+    Confinement,
+    Sandbox,
+    machine_share,
+)
+from harness.errors import (
+    HarnessError,
+    MissingExtraError,
+)
+from harness.ledger.facts import (
+    RunStarted,
+    local_job,
+)
 from harness.ledger.project import Project
 from harness.plans.judge import require_judge
 from harness.posttrain.code_hashes import code_hash
 from harness.posttrain.dry_run import dry_result
-from harness.posttrain.resume import Stopped, set_earlier_aside, stopped_run
+from harness.posttrain.resume import (
+    Stopped,
+    set_earlier_aside,
+    stopped_run,
+)
 from harness.posttrain.specification import Specification
 from harness.posttrain.tokens import Tokens
 from harness.posttrain.training_judgement import (
@@ -33,12 +56,27 @@ from harness.posttrain.training_judgement import (
     write_spec,
 )
 from harness.posttrain.untrusted_json import read_json_lines
-from harness.posttrain.validation import Observed, ReportedResult, read_result
-from harness.posttrain.vocabulary import Backend, HardwareTier
+from harness.posttrain.validation import (
+    Observed,
+    ReportedResult,
+    read_result,
+)
+from harness.posttrain.vocabulary import (
+    Backend,
+    HardwareTier,
+)
 from harness.process import identity
 from harness.runs.collect import close_run
-from harness.runs.endings import Ending, at_limit
-from harness.runs.environment import OFFLINE, PACKAGE, ask_python, describe
+from harness.runs.endings import (
+    Ending,
+    at_limit,
+)
+from harness.runs.environment import (
+    OFFLINE,
+    PACKAGE,
+    ask_python,
+    describe,
+)
 from harness.runs.interrupts import Interrupts
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
@@ -53,7 +91,11 @@ from harness.runs.supervisor import (
     new_token,
     supervise,
 )
-from harness.runs.workspace import Workspace, make_workspace, readable_below
+from harness.runs.workspace import (
+    Workspace,
+    make_workspace,
+    readable_below,
+)
 from harness.settings import require_interpreter
 
 

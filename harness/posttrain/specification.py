@@ -3,13 +3,25 @@
 `specification_checks.specify` makes one of a request.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from dataclasses import (
+    dataclass,
+    field,
+)
 from pathlib import Path
 from typing import Any
 
-from harness.files import canonical_json, sha256_bytes
-from harness.posttrain.field_problems import SpecificationError, field_problem
+from harness.files import (
+    canonical_json,
+    sha256_bytes,
+)
+from harness.posttrain.field_problems import (
+    SpecificationError,
+    field_problem,
+)
 from harness.posttrain.vocabulary import (
     MINUTES,
     SCHEMA,

@@ -1,20 +1,39 @@
 """A request is checked on every bound before a specification is recorded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import (
+    Any,
+    TypeVar,
+)
 
 from harness.artifacts.content import hash_path
 from harness.errors import HarnessError
 from harness.ledger.project import Project
 from harness.posttrain.base_models import known_models
 from harness.posttrain.code_hashes import code_hash
-from harness.posttrain.contamination import Contamination, contamination
-from harness.posttrain.field_problems import FieldProblems, SpecificationError
-from harness.posttrain.specification import Request, Specification, config_fingerprint
-from harness.posttrain.tables import benchmark_of, read_table
+from harness.posttrain.contamination import (
+    Contamination,
+    contamination,
+)
+from harness.posttrain.field_problems import (
+    FieldProblems,
+    SpecificationError,
+)
+from harness.posttrain.specification import (
+    Request,
+    Specification,
+    config_fingerprint,
+)
+from harness.posttrain.tables import (
+    benchmark_of,
+    read_table,
+)
 from harness.posttrain.untrusted_json import is_finite
 from harness.posttrain.vocabulary import (
     DTYPES,

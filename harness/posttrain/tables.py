@@ -1,15 +1,26 @@
 """The tables of a training program, each read once: rows to train on, rows of the benchmark."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import (
+    dataclass,
+    field,
+)
 from typing import Any
 
 from harness.errors import HarnessError
 from harness.files import sha256_bytes
 from harness.ledger.project import Project
 from harness.posttrain.field_problems import FieldProblems
-from harness.posttrain.untrusted_json import parse_json_lines, read_within
-from harness.posttrain.vocabulary import PAIR, THRESHOLDS, Evaluator, RowTexts
+from harness.posttrain.untrusted_json import (
+    parse_json_lines,
+    read_within,
+)
+from harness.posttrain.vocabulary import (
+    PAIR,
+    THRESHOLDS,
+    Evaluator,
+    RowTexts,
+)
 from harness.settings import granted
 
 

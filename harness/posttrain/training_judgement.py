@@ -1,24 +1,59 @@
 """Judging a trainer's result and closing its run; and the run's folder before the start."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import (
+    Callable,
+    Mapping,
+)
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.artifacts.content import hash_file, hash_path
+from harness.artifacts.content import (
+    hash_file,
+    hash_path,
+)
 from harness.domain.findings import Finding
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
-from harness.errors import HarnessError, RefusedError
-from harness.files import atomic_write, pretty_json, walk_files
-from harness.ledger.facts import CheckpointRecorded, ModelRegistered, TrainingJudged
+from harness.errors import (
+    HarnessError,
+    RefusedError,
+)
+from harness.files import (
+    atomic_write,
+    pretty_json,
+    walk_files,
+)
+from harness.ledger.facts import (
+    CheckpointRecorded,
+    ModelRegistered,
+    TrainingJudged,
+)
 from harness.ledger.project import Project
 from harness.posttrain.code_hashes import code_hash
-from harness.posttrain.field_problems import FieldProblem, FieldProblems
-from harness.posttrain.specification import Specification, specification_from
-from harness.posttrain.validation import Observed, ReportedResult, changes, validate
+from harness.posttrain.field_problems import (
+    FieldProblem,
+    FieldProblems,
+)
+from harness.posttrain.specification import (
+    Specification,
+    specification_from,
+)
+from harness.posttrain.validation import (
+    Observed,
+    ReportedResult,
+    changes,
+    validate,
+)
 from harness.posttrain.vocabulary import Backend
-from harness.runs.collect import close_run, read_all
-from harness.runs.endings import Ending, explain, last_lines
+from harness.runs.collect import (
+    close_run,
+    read_all,
+)
+from harness.runs.endings import (
+    Ending,
+    explain,
+    last_lines,
+)
 from harness.runs.environment import fresh_folder
 from harness.runs.origin import origin_findings
 from harness.runs.tellings import Seen

@@ -9,9 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import open_regular
-from harness.errors import HarnessError, NotFoundError, UsageError
+from harness.errors import (
+    HarnessError,
+    NotFoundError,
+    UsageError,
+)
 from harness.files import sha256_bytes
-from harness.posttrain.field_problems import FieldProblem, field_problem
+from harness.posttrain.field_problems import (
+    FieldProblem,
+    field_problem,
+)
 
 _DEEPEST = 20
 _LARGEST_WHOLE = 2**63

@@ -9,10 +9,20 @@ from typing import Any
 from harness.artifacts.content import hash_path
 from harness.errors import HarnessError
 from harness.posttrain.adapter import adapter_fault
-from harness.posttrain.field_problems import FieldProblem, FieldProblems, field_problem
+from harness.posttrain.field_problems import (
+    FieldProblem,
+    FieldProblems,
+    field_problem,
+)
 from harness.posttrain.specification import Specification
-from harness.posttrain.untrusted_json import is_finite, read_object
-from harness.posttrain.vocabulary import SCHEMA, Backend
+from harness.posttrain.untrusted_json import (
+    is_finite,
+    read_object,
+)
+from harness.posttrain.vocabulary import (
+    SCHEMA,
+    Backend,
+)
 
 LARGEST = 1024 * 1024
 """Bytes of a result."""

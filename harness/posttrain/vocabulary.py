@@ -7,7 +7,10 @@ training mode is one row of `Mode`.
 The defaults in each `__new__` are for the type checker alone: `Mode("orpo")` looks a row up.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import (
+    Iterable,
+    Sequence,
+)
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any

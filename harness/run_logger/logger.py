@@ -4,16 +4,39 @@ import os
 import shlex
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import (
+    Any,
+    Self,
+)
 
-from harness.clock import Clock, SystemClock
+from harness.clock import (
+    Clock,
+    SystemClock,
+)
 from harness.domain import variables
-from harness.errors import RefusedError, UsageError
-from harness.run_logger.run_files import RowFile, StatusFile
-from harness.run_logger.values import Stamp, further, inside, members, number, plain_config, whole
+from harness.errors import (
+    RefusedError,
+    UsageError,
+)
+from harness.run_logger.run_files import (
+    RowFile,
+    StatusFile,
+)
+from harness.run_logger.values import (
+    Stamp,
+    further,
+    inside,
+    members,
+    number,
+    plain_config,
+    whole,
+)
 
 _REQUIRED = (
     variables.RUN_DIR,

@@ -3,12 +3,19 @@
 import contextlib
 import json
 import os
-from dataclasses import dataclass, fields
+from dataclasses import (
+    dataclass,
+    fields,
+)
 from pathlib import Path
 from typing import Any
 
 from harness.domain.training_status import TrainingStatus
-from harness.files import atomic_write, pretty_json, set_aside
+from harness.files import (
+    atomic_write,
+    pretty_json,
+    set_aside,
+)
 
 MOST_METRICS = 200
 _TAIL_BYTES = 64 * 1024

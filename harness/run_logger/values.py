@@ -4,10 +4,16 @@ import json
 import math
 import operator
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import (
+    datetime,
+    timedelta,
+)
 from typing import Any
 
-from harness.clock import Clock, iso
+from harness.clock import (
+    Clock,
+    iso,
+)
 from harness.errors import UsageError
 from harness.files import strict
 

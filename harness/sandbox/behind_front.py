@@ -6,14 +6,26 @@ import secrets
 import sys
 import tempfile
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import (
+    ABC,
+    abstractmethod,
+)
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from pathlib import Path
 
 from harness import process
-from harness.domain.commands import put_aside, taken_up
-from harness.domain.sandbox import Completed, Confinement
+from harness.domain.commands import (
+    put_aside,
+    taken_up,
+)
+from harness.domain.sandbox import (
+    Completed,
+    Confinement,
+)
 from harness.domain.statuses import SandboxKind
 from harness.errors import SandboxError
 

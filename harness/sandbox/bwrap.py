@@ -12,8 +12,18 @@ from pathlib import Path
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import SandboxKind
 from harness.process import system_program
-from harness.sandbox.behind_front import FrontedSandbox, behind_front, program
-from harness.sandbox.reach import Access, Grant, accelerators, grants, require_visible
+from harness.sandbox.behind_front import (
+    FrontedSandbox,
+    behind_front,
+    program,
+)
+from harness.sandbox.reach import (
+    Access,
+    Grant,
+    accelerators,
+    grants,
+    require_visible,
+)
 
 NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts")
 NO_NETWORK = ("--unshare-net",)

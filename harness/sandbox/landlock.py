@@ -21,8 +21,18 @@ from pathlib import Path
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import SandboxKind
 from harness.errors import SandboxError
-from harness.sandbox.behind_front import FrontedSandbox, behind_front, program
-from harness.sandbox.reach import Access, Grant, accelerators, grants, require_visible
+from harness.sandbox.behind_front import (
+    FrontedSandbox,
+    behind_front,
+    program,
+)
+from harness.sandbox.reach import (
+    Access,
+    Grant,
+    accelerators,
+    grants,
+    require_visible,
+)
 
 # Not /dev/pts: who opens a person's terminal there reads their keys and writes on their screen.
 DEVICES = tuple(

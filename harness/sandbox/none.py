@@ -1,12 +1,19 @@
 """No isolation: limits of time, memory and output only. A score is marked `not isolated`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
 
 from harness.domain.commands import taken_up
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import SandboxKind
-from harness.sandbox.behind_front import FrontedSandbox, behind_front, require_words
+from harness.sandbox.behind_front import (
+    FrontedSandbox,
+    behind_front,
+    require_words,
+)
 
 _LIMITED = 'ulimit -d %d 2>/dev/null; exec "$@"'
 

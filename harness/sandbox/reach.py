@@ -7,13 +7,20 @@ over a shallower one; at one path the order of Access decides.
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import (
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
 from harness.domain.commands import found
-from harness.domain.sandbox import Confinement, Placed
+from harness.domain.sandbox import (
+    Confinement,
+    Placed,
+)
 from harness.errors import SandboxError
 
 SYSTEM = (

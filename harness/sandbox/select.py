@@ -6,7 +6,10 @@ import sys
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.errors import SandboxError
-from harness.process import SYSTEM_FOLDERS, system_program
+from harness.process import (
+    SYSTEM_FOLDERS,
+    system_program,
+)
 from harness.sandbox.bwrap import Bwrap
 from harness.sandbox.landlock import Landlock
 from harness.sandbox.none import NoSandbox

@@ -9,10 +9,16 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.domain.sandbox import Completed, Confinement
+from harness.domain.sandbox import (
+    Completed,
+    Confinement,
+)
 from harness.domain.statuses import SandboxKind
 from harness.errors import SandboxError
-from harness.sandbox.behind_front import FrontedSandbox, program
+from harness.sandbox.behind_front import (
+    FrontedSandbox,
+    program,
+)
 
 _SECONDS = 20.0
 

@@ -4,7 +4,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from harness.clock import Clock, SystemClock
+from harness.clock import (
+    Clock,
+    SystemClock,
+)
 
 _MEBIBYTE = 1 << 20
 

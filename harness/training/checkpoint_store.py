@@ -12,13 +12,23 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Iterator,
+    Mapping,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.errors import RunError
-from harness.files import atomic_write, pretty_json, remove_leftovers, sha256_file, sync_directory
+from harness.files import (
+    atomic_write,
+    pretty_json,
+    remove_leftovers,
+    sha256_file,
+    sync_directory,
+)
 
 MARKER = "COMPLETE"
 LATEST, BEST = "latest", "best"

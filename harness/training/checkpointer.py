@@ -19,7 +19,10 @@ training.pt, which holds the rest.
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import (
+    dataclass,
+    field,
+)
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +30,17 @@ import torch
 
 from harness.artifacts.metrics_file import read_rows
 from harness.run_logger import RunLogger
-from harness.training.cadence import Goal, goal_from_environment, should_checkpoint
-from harness.training.checkpoint_store import BEST, LATEST, CheckpointStore, Saved
+from harness.training.cadence import (
+    Goal,
+    goal_from_environment,
+    should_checkpoint,
+)
+from harness.training.checkpoint_store import (
+    BEST,
+    LATEST,
+    CheckpointStore,
+    Saved,
+)
 from harness.training.training_state import (
     capture,
     load,

@@ -11,7 +11,10 @@ The run logger's epochs are folds.
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import (
+    Callable,
+    Iterable,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +24,16 @@ import numpy as np
 from sklearn.base import clone
 
 from harness.errors import UsageError
-from harness.files import atomic_write, pretty_json, sha256_file
+from harness.files import (
+    atomic_write,
+    pretty_json,
+    sha256_file,
+)
 from harness.run_logger import RunLogger
-from harness.training.cadence import Goal, goal_from_environment
+from harness.training.cadence import (
+    Goal,
+    goal_from_environment,
+)
 
 Score = Callable[[Any, Any, Any], float]
 """(fitted estimator, validation inputs, validation labels) -> the plan's metric."""

@@ -5,10 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peft import LoraConfig, PeftModel
-from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+from peft import (
+    LoraConfig,
+    PeftModel,
+)
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BitsAndBytesConfig,
+)
 
-from harness.errors import RunError, UsageError
+from harness.errors import (
+    RunError,
+    UsageError,
+)
 
 CPU_TIER = "cpu-experimental"
 _FOUR_BIT_TIERS = ("small-gpu", "consumer-gpu")

@@ -18,8 +18,15 @@ from harness.clock import Clock
 from harness.domain.statuses import Direction
 from harness.errors import UsageError
 from harness.run_logger import RunLogger
-from harness.training.cadence import planned_direction, should_checkpoint
-from harness.training.callback_rows import Pace, measured, numbers
+from harness.training.cadence import (
+    planned_direction,
+    should_checkpoint,
+)
+from harness.training.callback_rows import (
+    Pace,
+    measured,
+    numbers,
+)
 
 # Two packages have the same classes, but not as one: the trainer's package must be the callback's.
 if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:

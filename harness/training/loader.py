@@ -1,11 +1,17 @@
 """A data loader that can be resumed at any batch: seed and epoch fix the order."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import (
+    Iterator,
+    Mapping,
+)
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+)
 
 from harness.errors import UsageError
 

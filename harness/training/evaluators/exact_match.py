@@ -6,9 +6,16 @@ from typing import Any
 import torch
 
 from harness.errors import UsageError
-from harness.training.chat import is_answer, prompt_ids
+from harness.training.chat import (
+    is_answer,
+    prompt_ids,
+)
 from harness.training.collators import pad_prompts
-from harness.training.evaluators.program import ScoringTask, batches, run
+from harness.training.evaluators.program import (
+    ScoringTask,
+    batches,
+    run,
+)
 
 MOST_GENERATED = 256
 

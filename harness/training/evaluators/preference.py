@@ -4,7 +4,11 @@ import math
 import sys
 from typing import Any
 
-from harness.training.evaluators.program import ScoringTask, mean_logps, run
+from harness.training.evaluators.program import (
+    ScoringTask,
+    mean_logps,
+    run,
+)
 
 
 def score(task: ScoringTask) -> list[dict[str, Any]]:

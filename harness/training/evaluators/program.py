@@ -6,7 +6,12 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +20,26 @@ import torch
 from transformers import set_seed
 
 from harness.artifacts.content import hash_path
-from harness.errors import HarnessError, RunError, UsageError
-from harness.files import atomic_write, pretty_json
-from harness.training.chat import ChatTurn, RowRefusedError, read_rows, turn
+from harness.errors import (
+    HarnessError,
+    RunError,
+    UsageError,
+)
+from harness.files import (
+    atomic_write,
+    pretty_json,
+)
+from harness.training.chat import (
+    ChatTurn,
+    RowRefusedError,
+    read_rows,
+    turn,
+)
 from harness.training.collators import pad_turns
-from harness.training.language_model import load_tokenizer, load_with_adapter
+from harness.training.language_model import (
+    load_tokenizer,
+    load_with_adapter,
+)
 from harness.training.losses import response_logps
 from harness.training.model_program import answers_only
 

@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import (
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 
 from harness.clock import Clock
 from harness.domain import variables
-from harness.files import atomic_write, pretty_json, walk_files
+from harness.files import (
+    atomic_write,
+    pretty_json,
+    walk_files,
+)
 
 MARK = "harness.json"
 """In a checkpoint's folder, written last: a checkpoint without it was cut off by a kill."""

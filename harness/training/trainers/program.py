@@ -9,7 +9,11 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +22,27 @@ import torch
 from transformers import set_seed
 
 from harness.artifacts.content import hash_path
-from harness.clock import Clock, SystemClock
+from harness.clock import (
+    Clock,
+    SystemClock,
+)
 from harness.domain.plain_text import one_line
-from harness.errors import HarnessError, RunError, UsageError
-from harness.files import atomic_write, pretty_json
+from harness.errors import (
+    HarnessError,
+    RunError,
+    UsageError,
+)
+from harness.files import (
+    atomic_write,
+    pretty_json,
+)
 from harness.run_logger import RunLogger
 from harness.training.chat import read_rows
-from harness.training.language_model import CPU_TIER, four_bit, load_tokenizer
+from harness.training.language_model import (
+    CPU_TIER,
+    four_bit,
+    load_tokenizer,
+)
 from harness.training.model_program import answers_only
 from harness.training.trainers.budget import (
     SpentBudget,
@@ -32,7 +50,10 @@ from harness.training.trainers.budget import (
     newest_checkpoint,
     step_of,
 )
-from harness.training.trainers.task import TrainerSpec, TrainingTask
+from harness.training.trainers.task import (
+    TrainerSpec,
+    TrainingTask,
+)
 from harness.training.transformers_callback import TransformersCallback
 
 RESULT = "result.json"

@@ -3,17 +3,35 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import (
+    Callable,
+    Mapping,
+)
+from dataclasses import (
+    dataclass,
+    field,
+)
 from pathlib import Path
 from typing import Any
 
 from harness.clock import Clock
 from harness.errors import UsageError
-from harness.files import canonical_json, sha256_bytes
+from harness.files import (
+    canonical_json,
+    sha256_bytes,
+)
 from harness.run_logger import RunLogger
-from harness.training.chat import ChatTurn, DatasetRows, RowRefusedError, pair
-from harness.training.language_model import CPU_TIER, load_model, lora
+from harness.training.chat import (
+    ChatTurn,
+    DatasetRows,
+    RowRefusedError,
+    pair,
+)
+from harness.training.language_model import (
+    CPU_TIER,
+    load_model,
+    lora,
+)
 
 _SAVES = 5
 

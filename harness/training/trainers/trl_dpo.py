@@ -8,7 +8,10 @@ import sys
 from typing import Any
 
 from datasets import Dataset
-from trl import DPOConfig, DPOTrainer
+from trl import (
+    DPOConfig,
+    DPOTrainer,
+)
 
 from harness.errors import RunError
 from harness.training.collators import dpo_row

@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from datasets import Dataset
-from trl import GRPOConfig, GRPOTrainer
+from trl import (
+    GRPOConfig,
+    GRPOTrainer,
+)
 
 from harness.errors import UsageError
 from harness.training.chat import (

@@ -10,10 +10,17 @@ import sys
 from typing import Any
 
 from datasets import Dataset
-from trl.experimental.orpo import ORPOConfig, ORPOTrainer
+from trl.experimental.orpo import (
+    ORPOConfig,
+    ORPOTrainer,
+)
 
 from harness.training.collators import orpo_row
-from harness.training.losses import mean_nll, odds_ratio, response_logps
+from harness.training.losses import (
+    mean_nll,
+    odds_ratio,
+    response_logps,
+)
 from harness.training.trainers.program import run
 from harness.training.trainers.task import TrainingTask
 

@@ -5,7 +5,10 @@ import sys
 from typing import Any
 
 from datasets import Dataset
-from trl import SFTConfig, SFTTrainer
+from trl import (
+    SFTConfig,
+    SFTTrainer,
+)
 
 from harness.errors import UsageError
 from harness.training.chat import turn

@@ -14,10 +14,16 @@ from typing import Any
 with contextlib.suppress(ImportError):
     importlib.import_module("unsloth")  # before transformers and TRL: it changes their classes
 
-from harness.errors import MissingExtraError, UsageError
+from harness.errors import (
+    MissingExtraError,
+    UsageError,
+)
 from harness.training.trainers.program import run
 from harness.training.trainers.task import TrainingTask
-from harness.training.trainers.trl_orpo import TEXTS, trainer_of
+from harness.training.trainers.trl_orpo import (
+    TEXTS,
+    trainer_of,
+)
 
 HINT = "pip install unsloth"
 
