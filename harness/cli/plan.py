@@ -175,6 +175,10 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
     )
     bits = f"secret labels: {told:.1f} of {limit:g} bits may be told to agents so far"
     follows = list(seen[0].follows) if seen else []
-    taken = f"{plan} is now {approved.path}" if plan.name.endswith(DRAFT) else ""
-    lines = [head, taken, *follows, bits, judges, as_text(findings), then]
+    lines = [head, _taken(plan, approved.path), *follows, bits, judges, as_text(findings), then]
     emit(document, *filter(None, lines), as_json=as_json)
+
+
+def _taken(plan: Path, place: str) -> str:
+    """What became of a draft."""
+    return f"{plan} is now {place}" if plan.name.endswith(DRAFT) else ""
