@@ -9,7 +9,7 @@ import pytest
 from harness.model_gateway.wire import newest_text
 from tests.centroids import TRAIN
 from tests.cli.journey import Journey
-from tests.interactive.gateway import bash, open_gateway, shown
+from tests.interactive.gateway import bash, call, open_gateway, shown
 from tests.interactive.lab import Lab, must
 from tests.interactive.tmux import interactive
 
@@ -59,9 +59,10 @@ def test_an_alarm_wakes_a_session_that_waits(fresh: Journey) -> None:
         bash("train", "harness train exp-0001", run_in_background=True),
         bash("watch", "harness watch exp-0001 --until-alarm", run_in_background=True),
     ]
+    look = call("look", "Read", file_path=str(fresh.root / "train.py"))
     prompts = {
-        "Train this experiment": [started, "IT-TRAINS"],
-        "task-notification": ["I-HEARD-IT"],
+        "Train an experiment": [started, "IT-TRAINS"],
+        "task-notification": [[look], "I-HEARD-IT"],
     }
     with (
         open_gateway(prompts) as gateway,
@@ -76,4 +77,4 @@ def test_an_alarm_wakes_a_session_that_waits(fresh: Journey) -> None:
         item for item in gateway.requests if "task-notification" in newest_text(item.body)
     )
     assert "watch" in newest_text(woken.body)
-    assert "run-01 raised" in shown(woken)
+    assert "run-01 raised warning non_finite" in shown(gateway.requests[-1])
