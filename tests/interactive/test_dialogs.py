@@ -91,7 +91,10 @@ def test_each_dialog_of_the_cli_leaves_a_pass_as_it_is(fresh: Journey) -> None:
 def test_what_is_allowed_at_init_asks_nothing(tmp_path: Path, mode: str) -> None:
     project = make_fresh(tmp_path, "--allow")
     must(project.harness("experiment", "new", "--hypothesis", "centroids"))
-    prompts = {**READS, "The harness says": ["STATUS-ANSWER"]}
+    verbs, tool, answer = READS["READ-ALL"]
+    # In plan mode the CLI asks before a tool of a server whatever is allowed.
+    turns = [verbs, answer] if mode == "plan" else [verbs, tool, answer]
+    prompts = {"READ-ALL": turns, "The harness says": ["STATUS-ANSWER"]}
     with (
         open_gateway(prompts) as gateway,
         interactive(
