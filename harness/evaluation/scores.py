@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.domain.findings import Finding
 from harness.domain.grade import Grade
-from harness.domain.records import LEAST_SEEDS, Run
+from harness.domain.records import Run
 from harness.domain.statuses import RunStatus, Split
 from harness.evaluation.sealed import unsealed
 from harness.ledger.facts import ApprovedPlan, Evaluation
@@ -101,7 +101,7 @@ def seed_findings(
     """For each checkpoint that two different seeds share `seed_ignored`, or the note
     `seeds_are_one` where the plan says that training draws nothing at random. For seeds with other
     weights that answer all rows alike the note `seeds_answer_alike`, unless the plan says so, or
-    LEAST_SEEDS of all seeds answer otherwise."""
+    one of them answers otherwise."""
     seeds: defaultdict[str, set[int]] = defaultdict(set)
     answers: defaultdict[str, dict[str, Evaluation]] = defaultdict(dict)
     for evaluation in evaluations:
@@ -113,9 +113,8 @@ def seed_findings(
         for checkpoint, several in sorted(seeds.items())
         if len(several) > 1
     ]
-    # Of many seeds two good ones agree by luck: what is left still tells their noise.
-    few = len(answers) < LEAST_SEEDS
-    found = [_answered(list(same.values())) for same in answers.values() if few and len(same) > 1]
+    # Two good ones agree by luck, on an easy task often: not all of them.
+    found = [_answered(list(same.values())) for same in answers.values() if len(answers) == 1]
     return shared + [note for note in found if note is not None]
 
 
