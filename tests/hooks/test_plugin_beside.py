@@ -11,6 +11,7 @@ from hook_project import PREFIX, PYTHON, REPOSITORY, HookProject, copy_library
 from harness.contract.installation import MCP_SERVERS, VENDORED
 from harness.contract.roles import MCP_SERVER
 from harness.guard.hooks import plugin_beside
+from harness.guard.hooks.frame import BESIDE, START
 from harness.guard.hooks.table import EVENTS, hooks_section
 from harness.rendering.claude_files import project_server
 
@@ -86,7 +87,9 @@ def test_where_the_projects_own_hooks_run_it_steps_back(
     assert project.call("Write", {"file_path": "plan.md"}).denied
     for event in (event.name for event in EVENTS):
         answer = plugin.event(event, source="startup", tool_calls=[], tool_name="Read")
-        assert (answer.code, answer.output, answer.errors) == (0, "", ""), event
+        said = json.dumps({"systemMessage": BESIDE}, separators=(",", ":")) + "\n"
+        shown = said if event == START else ""
+        assert (answer.code, answer.output, answer.errors) == (0, shown, ""), event
     assert [line.get("hooks") for line in project.receipts()] == [None, None]
 
 

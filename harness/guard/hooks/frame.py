@@ -34,6 +34,8 @@ LARGEST = 256 * 1024 * 1024
 """Bytes of one payload; Claude Code's own limits on a tool's
 input are far below."""
 _BLOCK = 1 << 20
+START = "SessionStart"
+BESIDE = "harness: the plugin steps back here: this project's own hooks guard the session."
 _REPEAT = "Repeat the call; if it fails again, a person runs `harness doctor`."
 
 
@@ -96,7 +98,7 @@ def answer(event: HookEvent, call: dict[str, Any], program: str) -> HookAnswer:
         if scene.home is None and event.kind != GUARD:
             return HookAnswer()
         if scene.installed.root is None and _steps_back(event, call, scene):
-            return HookAnswer()
+            return HookAnswer(person=BESIDE if event.name == START else "")
     module, _, function = event.handler.partition(":")
     place = f"{__package__}.{module}"
     __import__(place)
@@ -109,7 +111,7 @@ def answer(event: HookEvent, call: dict[str, Any], program: str) -> HookAnswer:
 def _steps_back(event: HookEvent, call: dict[str, Any], scene: HookScene) -> bool:
     from .plugin_beside import steps_back  # a project's own hook never asks
 
-    return steps_back(call, scene, beginning=event.name == "SessionStart")
+    return steps_back(call, scene, beginning=event.name == START)
 
 
 def _gone(event: HookEvent, root: str) -> HookAnswer:
@@ -124,7 +126,7 @@ def _gone(event: HookEvent, root: str) -> HookAnswer:
     )
     if event.kind == GUARD:
         return refused(reason, hint)
-    if event.name != "SessionStart":
+    if event.name != START:
         return HookAnswer()
     person = (
         f"harness: every tool call is denied, for {root}/.harness is gone. Run here: harness init"

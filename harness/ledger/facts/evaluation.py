@@ -197,11 +197,17 @@ class VerdictRecorded(Fact):
             state,
             experiment,
             verdict=verdict,
-            shortfall=first_finding(body["findings"]) or body.get("shortfall"),
+            shortfall=_shortfall(body),
             scores=scores,
             comparison=_compared(body["comparison"]) or summary.get("comparison"),
             **planned,
         )
+
+
+def _shortfall(body: Body) -> str | None:
+    """What a PASS found are notes: they displace nothing that the oracle misses."""
+    found, missed = first_finding(body["findings"]), body.get("shortfall")
+    return (missed or found) if body["verdict"] == Verdict.PASS else (found or missed)
 
 
 @dataclass(frozen=True, kw_only=True)
