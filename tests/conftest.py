@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from harness.guard import judge_files
+from tests.once import found_once
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile(
@@ -118,10 +118,9 @@ def path_of(item: pytest.Item) -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _judge_seen_once() -> Iterator[None]:
+def _found_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What judges is looked for once a process: thousands of files, and no test changes those of
-    its own Python. Tests of a changed judge start another one (tests/own_judge.py)."""
-    found = list(judge_files._found())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judge_files, "_found", lambda: iter(found))
+    its own Python. Tests of a changed judge start another one (tests/own_judge.py). The rows of
+    the same table are searched once."""
+    with found_once(tmp_path_factory.mktemp("once")):
         yield

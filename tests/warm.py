@@ -27,6 +27,7 @@ from typing import Any
 from harness.cli.main import COMMANDS, main
 from harness.guard import judge_files
 from harness.sandbox.select import available
+from tests.once import found_once
 
 ROOT = Path(__file__).parents[1]
 _MOST = 1 << 20
@@ -41,7 +42,8 @@ class Warm:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-        command = [sys.executable, "-m", "tests.warm", str(theirs.fileno())]
+        self._once = tempfile.TemporaryDirectory()
+        command = [sys.executable, "-m", "tests.warm", str(theirs.fileno()), self._once.name]
         with theirs:
             self._server = subprocess.Popen(
                 command,
@@ -111,6 +113,7 @@ class Warm:
     def _end(self) -> None:
         self._socket.close()
         self._server.wait(timeout=60)
+        self._once.cleanup()
 
 
 _warm: list[Warm] = []
@@ -175,13 +178,12 @@ if __name__ == "__main__":
     importlib.import_module("scipy.special")
     # What a process finds out once, the forks need not: which sandboxes work, and what judges.
     available()
-    found = list(judge_files._found())
-    vars(judge_files)["_found"] = lambda: iter(found)
-    with tempfile.TemporaryDirectory() as once:
-        judge_files.judge_files(Path(once) / "seen.json")
-    gc.collect()
-    gc.freeze()
-    calls = socket.socket(fileno=int(sys.argv[1]))
-    given = serve(calls)
-    if given is not None:
-        main(given)
+    with found_once(Path(sys.argv[2])):
+        with tempfile.TemporaryDirectory() as once:
+            judge_files.judge_files(Path(once) / "seen.json")
+        gc.collect()
+        gc.freeze()
+        calls = socket.socket(fileno=int(sys.argv[1]))
+        given = serve(calls)
+        if given is not None:
+            main(given)
