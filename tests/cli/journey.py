@@ -3,6 +3,7 @@ it."""
 
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,25 @@ class Journey:
         )
         pages = [page for pattern in patterns for page in base.glob(pattern)]
         return {str(page.relative_to(base)): page.read_bytes() for page in pages}
+
+
+class Again:
+    """A project that is made once, and put back as it was for each test that asks: same paths, same
+    bytes, same times."""
+
+    def __init__(self, base: Path, *steps: tuple[str, ...]) -> None:
+        self._used, self._kept, self._old = base / "used", base / "kept", base / "old"
+        self._old.mkdir(parents=True)
+        self._made = make_project(self._used / "project", self._used / "home")
+        for words in steps:
+            answer = self._made.harness(*words)
+            assert answer.exit_code == 0, (words, answer.stdout, answer.stderr)
+        shutil.copytree(self._used, self._kept, symlinks=True)
+
+    def journey(self) -> Journey:
+        self._used.rename(self._old / str(len(list(self._old.iterdir()))))
+        shutil.copytree(self._kept, self._used, symlinks=True)
+        return self._made
 
 
 def make_project(root: Path, home: Path) -> Journey:

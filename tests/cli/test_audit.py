@@ -10,29 +10,21 @@ import pytest
 from harness.clock import iso
 from harness.contract.roles import HUMAN_VERBS
 from harness.guard.policy.decide import decide
-from tests.cli.journey import Journey, make_project
+from tests.cli.journey import Again, Journey
 from tests.guard.policy.policy_project import SampleProject
 from tests.traces.rows import Transcript
 
 SETTINGS = ".claude/settings.json"
 
 
-@pytest.fixture
-def approved(tmp_path: Path) -> Journey:
-    return approved_project(tmp_path)
-
-
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Journey:
-    """For tests after which `harness audit` is clean again."""
-    return approved_project(tmp_path_factory.mktemp("shared"))
+def again(tmp_path_factory: pytest.TempPathFactory) -> Again:
+    return Again(tmp_path_factory.mktemp("again"), ("init",), ("plan", "approve", "plan.md"))
 
 
-def approved_project(base: Path) -> Journey:
-    journey = make_project(base / "project", base / "home")
-    assert journey.harness("init").exit_code == 0
-    assert journey.harness("plan", "approve", "plan.md").exit_code == 0
-    return journey
+@pytest.fixture
+def approved(again: Again) -> Journey:
+    return again.journey()
 
 
 def audit(journey: Journey, *words: str) -> tuple[int, dict[str, Any]]:
@@ -50,11 +42,11 @@ def kill_the_guard(journey: Journey, folder: Path) -> None:
     lines.result("t1", at=iso(datetime.now(UTC)))
 
 
-def test_a_start_is_not_recorded_beside_an_acceptance(shared: Journey) -> None:
-    before = shared.projections()
-    both = shared.harness("audit", "--accept", "--began", "s1")
+def test_a_start_is_not_recorded_beside_an_acceptance(approved: Journey) -> None:
+    before = approved.projections()
+    both = approved.harness("audit", "--accept", "--began", "s1")
     assert (both.exit_code, "do not go together" in both.stderr) == (2, True)
-    assert shared.projections() == before
+    assert approved.projections() == before
 
 
 def test_a_killed_guard_is_named_and_a_person_accepts_what_is_meant(
@@ -99,31 +91,31 @@ def test_the_transcripts_of_the_cli_are_looked_at_by_default(
     assert audit(approved)[1]["sessions"] == 1
 
 
-def test_without_any_witness_it_says_so(shared: Journey) -> None:
-    text = (shared.root / SETTINGS).read_text("utf-8")
-    (shared.root / SETTINGS).write_text("{ }\n{}", "utf-8")
-    answer = shared.harness("audit")
+def test_without_any_witness_it_says_so(approved: Journey) -> None:
+    text = (approved.root / SETTINGS).read_text("utf-8")
+    (approved.root / SETTINGS).write_text("{ }\n{}", "utf-8")
+    answer = approved.harness("audit")
     assert answer.exit_code == 1
     assert "no session's receipts or transcript covers it" in answer.stdout
-    (shared.root / SETTINGS).write_text(text, "utf-8")
+    (approved.root / SETTINGS).write_text(text, "utf-8")
 
 
-def test_accepting_is_a_persons_verb(shared: Journey) -> None:
-    refused = shared.harness("audit", "--accept", "--json", CLAUDECODE="1")
+def test_accepting_is_a_persons_verb(approved: Journey) -> None:
+    refused = approved.harness("audit", "--accept", "--json", CLAUDECODE="1")
     assert (refused.exit_code, refused.document["error"]["code"]) == (2, "human_verb")
-    assert audit(shared)[0] == 0
+    assert audit(approved)[0] == 0
 
 
 def test_what_was_accepted_and_is_damaged_is_named_and_can_be_accepted_anew(
-    shared: Journey,
+    approved: Journey,
 ) -> None:
-    (accepted,) = shared.state.rglob("accepted.json")
+    (accepted,) = approved.state.rglob("accepted.json")
     assert json.loads(accepted.read_text("utf-8"))["by"].startswith("human:")
     accepted.write_text("{", "utf-8")
-    code, document = audit(shared)
+    code, document = audit(approved)
     assert (code, document["error"]["code"]) == (2, "accepted_damaged")
-    assert shared.harness("audit", "--accept").exit_code == 0
-    assert audit(shared)[0] == 0
+    assert approved.harness("audit", "--accept").exit_code == 0
+    assert audit(approved)[0] == 0
 
 
 @pytest.mark.parametrize(

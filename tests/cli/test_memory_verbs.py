@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.journey import Journey, make_project
+from tests.cli.journey import Again, Journey, make_project
 
 INSIDE = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "5b0c"}
 PRIOR = (
@@ -19,11 +19,14 @@ PRIOR = (
 )
 
 
+@pytest.fixture(scope="module")
+def initialised(tmp_path_factory: pytest.TempPathFactory) -> Again:
+    return Again(tmp_path_factory.mktemp("again"), ("init",))
+
+
 @pytest.fixture
-def journey(tmp_path: Path) -> Journey:
-    made = make_project(tmp_path / "project", tmp_path / "home")
-    assert made.harness("init").exit_code == 0
-    return made
+def journey(initialised: Again) -> Journey:
+    return initialised.journey()
 
 
 @pytest.fixture(scope="module")

@@ -10,18 +10,21 @@ import pytest
 
 from harness.cli.person import agent_marks, caller, require_person, session_of
 from harness.errors import RefusedError
-from tests.cli.journey import Journey, make_project
+from tests.cli.journey import Again, Journey
 from tests.screen import Screen
 from tests.terminal import run_in_terminal
 
 APPROVE = ("plan", "approve", "--json")
 
 
+@pytest.fixture(scope="module")
+def initialised(tmp_path_factory: pytest.TempPathFactory) -> Again:
+    return Again(tmp_path_factory.mktemp("again"), ("init",))
+
+
 @pytest.fixture
-def journey(tmp_path: Path) -> Journey:
-    made = make_project(tmp_path / "project", tmp_path / "home")
-    assert made.harness("init").exit_code == 0
-    return made
+def journey(initialised: Again) -> Journey:
+    return initialised.journey()
 
 
 @pytest.fixture

@@ -7,14 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.journey import Journey, blobs, make_project
+from tests.cli.journey import Again, Journey, blobs
+
+
+@pytest.fixture(scope="module")
+def initialised(tmp_path_factory: pytest.TempPathFactory) -> Again:
+    return Again(tmp_path_factory.mktemp("again"), ("init",))
 
 
 @pytest.fixture
-def journey(tmp_path: Path) -> Journey:
-    made = make_project(tmp_path / "project", tmp_path / "home")
-    assert made.harness("init").exit_code == 0
-    return made
+def journey(initialised: Again) -> Journey:
+    return initialised.journey()
 
 
 def kept(folder: Path) -> list[Path]:

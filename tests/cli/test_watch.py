@@ -3,24 +3,26 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.cli.journey import TRAIN, Journey, make_project
+from tests.cli.journey import TRAIN, Again, Journey
 
 SLOW = TRAIN.replace(
     "    log.epoch(0, {", "    import time\n    time.sleep(1.0)\n    log.epoch(0, {"
 )
 
 
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Again:
+    new = ("experiment", "new", "--hypothesis", "centroids")
+    return Again(tmp_path_factory.mktemp("again"), ("init",), ("plan", "approve"), new)
+
+
 @pytest.fixture
-def journey(tmp_path: Path) -> Journey:
-    made = make_project(tmp_path / "project", tmp_path / "home")
+def journey(opened: Again) -> Journey:
+    made = opened.journey()
     (made.root / "train.py").write_text(SLOW, "utf-8")
-    assert made.harness("init").exit_code == 0
-    assert made.harness("plan", "approve").exit_code == 0
-    assert made.harness("experiment", "new", "--hypothesis", "centroids").exit_code == 0
     return made
 
 
