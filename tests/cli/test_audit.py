@@ -78,10 +78,7 @@ def test_the_transcripts_of_the_cli_are_looked_at_by_default(
     kill_the_guard(approved, tmp_path / "config" / "projects")
     answer = approved.harness("audit", CLAUDE_CONFIG_DIR=str(tmp_path / "config"))
     assert answer.exit_code == 1
-    assert (
-        f"{SETTINGS} sets disableAllHooks, which switches every hook off (control)"
-        in answer.stdout
-    )
+    assert f"{SETTINGS} sets disableAllHooks, which switches every hook off;" in answer.stdout
     assert (
         "session s1, certain: a call that names it ran when it changed: Bash t1 at"
         in answer.stdout

@@ -412,6 +412,7 @@ def test_the_table_of_faults_covers_every_code_that_a_gate_raises_itself() -> No
     passed_on = {
         "path_not_in_workspace",
         "code_unavailable",
+        "data_not_here",
         "checkpoint_unreadable",
         "run_not_completed",
         "budget_spent",
