@@ -12,7 +12,7 @@ from harness.contract.installation import (
     PROJECT_VARIABLE,
     VENDORED,
 )
-from harness.contract.roles import MCP_SERVER, ROLES
+from harness.contract.roles import ASKED_VERBS, MCP_SERVER, ROLES
 from harness.contract.slash_commands import READING_VERBS, SLASH_COMMANDS
 from harness.guard.hooks.table import ISOLATED, PROGRAM, STATUS_LINE, hooks_section
 
@@ -54,10 +54,12 @@ def project_server(interpreter: str) -> dict[str, Any]:
 
 
 def allowed_rules() -> tuple[str, ...]:
-    """The permission rules of `harness init --allow`: the harness's tools and its reading verbs."""
+    """The permission rules of `harness init --allow`: the harness's tools, its reading verbs, and
+    what the judge of `harness claude` asks the person itself; elsewhere a hook denies these."""
+    asked = [" ".join(words) for words in ASKED_VERBS if not words[-1].startswith("-")]
     return (
         f"mcp__{MCP_SERVER}",
-        *(f"Bash(harness {verb}:*)" for verb in READING_VERBS),
+        *(f"Bash(harness {verb}:*)" for verb in (*READING_VERBS, *asked)),
     )
 
 
