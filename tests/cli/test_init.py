@@ -9,7 +9,7 @@ import click
 import pytest
 
 from harness.cli.main import COMMANDS
-from harness.contract.roles import HUMAN_VERBS
+from harness.contract.roles import ASKED_VERBS, HUMAN_VERBS
 from harness.contract.slash_commands import READING_VERBS
 from tests.cli.journey import Journey, make_project
 from tests.install.repository import tree
@@ -177,6 +177,15 @@ def test_where_no_settings_are_written_nothing_can_be_allowed(
     answer = journey.harness("init", *words, "--json")
     assert (answer.exit_code, answer.document["error"]["code"]) == (2, code)
     assert tree(journey.root) == before
+
+
+def test_of_a_persons_verbs_those_are_allowed_that_the_judge_asks(journey: Journey) -> None:
+    """A prompt before the judge's own question would be a second one; each other verb keeps it."""
+    assert journey.harness("init", "--allow").exit_code == 0
+    bare = {rule.removeprefix("Bash(harness ").removesuffix(":*)") for rule in rules(journey)}
+    allowed = {tuple(verb.split()) for verb in bare}
+    assert {("plan", "approve"), ("gate", "approve"), ("gate", "reject")} <= allowed
+    assert allowed & {*HUMAN_VERBS} <= {*ASKED_VERBS}
 
 
 @pytest.mark.parametrize("verb", READING_VERBS)
