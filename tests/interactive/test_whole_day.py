@@ -85,7 +85,8 @@ class Day:
             self.terminal.wait_for(shown, "Type yes and press Enter", patience=WORKING_S)
             self.keep(f"{moment}-shown")
             self.terminal.keys("yes", "Enter")
-        self.terminal.wait_for("Press Enter to go back", patience=WORKING_S)
+        screen = self.terminal.wait_for("Press Enter to go back", patience=WORKING_S)
+        assert "harness: exit 0." in screen, screen
         self.keep(f"{moment}-done")
         self.terminal.keys("Enter")
         self.terminal.wait_for(gone=QUESTION)
@@ -126,6 +127,8 @@ JUDGING: list[Turn] = [
     [bash("evaluate", "harness evaluate")],
     [bash("result", "harness experiment result --summary 'As measured.'")],
     [bash("gate", "harness gate check")],
+    [bash("look", "harness evaluate --split held-out")],
+    [bash("held_out", "harness gate check --gate held-out")],
     "TRIED-AND-JUDGED",
 ]
 KEEP = "harness gate approve exp-0001 --reason 'It reaches what the plan asks.'"
@@ -189,7 +192,7 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
             root, empty.home, gateway, *again, program=started, by_hand=True
         ) as terminal:
             day.terminal = terminal
-            terminal.wait_for("harness:")
+            terminal.wait_for("SessionStart:resume says")
             day.keep("resumed")
             terminal.say("PLEASE DROP IT", until=QUESTION)
             day.decide("dropped")
