@@ -74,6 +74,7 @@ def test_claude_plugin_validate_passes_and_lists_every_part(plugin: Path, tmp_pa
         )
         assert checked.returncode == 0, checked.stdout + checked.stderr
         assert "Validation passed" in checked.stdout
+        assert "passed with warnings" not in checked.stdout, checked.stdout
         for name in [
             *(f"harness:{command.name}" for command in SLASH_COMMANDS),
             *(f"harness:{role.name}" for role in ROLES),
