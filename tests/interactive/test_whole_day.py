@@ -29,7 +29,11 @@ WORKING_S = 240.0
 SETTLED_S = 4.0
 EDITS = "Yes, and switch to accept edits"
 ASKED = re.compile(r"Do you want to [a-z ]+")
-FAULTY = TRAIN.replace("float(((x - centroids[y]) ** 2).mean())", 'float("nan")')
+FAULTY = TRAIN.replace(
+    '    log.epoch(0, {"loss":',
+    "    import time\n    for lost in range(4):\n        time.sleep(1)\n"
+    '        log.epoch(lost, {"loss": float("nan")})\n    log.epoch(4, {"loss":',
+)
 """Its loss is not finite: the alarm that ends a run."""
 
 
@@ -192,7 +196,7 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
             root, empty.home, gateway, *again, program=started, by_hand=True
         ) as terminal:
             day.terminal = terminal
-            terminal.wait_for("SessionStart:resume says")
+            terminal.wait_for("exp-0002 run-03", "next: evaluate")
             day.keep("resumed")
             terminal.say("PLEASE DROP IT", until=QUESTION)
             day.decide("dropped")
