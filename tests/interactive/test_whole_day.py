@@ -35,6 +35,8 @@ FAULTY = TRAIN.replace(
     '        log.epoch(lost, {"loss": float("nan")})\n    log.epoch(4, {"loss":',
 )
 """Its loss is not finite: the alarm that ends a run."""
+ALARMED = ("exp-0002 run-01", "alarm non_finite", "next: explain the alarm")
+"""In the status line, as long as nothing explains it."""
 
 
 @pytest.fixture
@@ -185,6 +187,7 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
             day.decide("kept")
             terminal.wait_for("IT-IS-KEPT")
             terminal.say("/harness:try a loss", until="THE-ALARM-ENDED-IT", patience=WORKING_S)
+            terminal.wait_for(*ALARMED)
             day.keep("alarm")
             terminal.say("/compact", until="Compacted")
             day.keep("compacted")
@@ -196,7 +199,7 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
             root, empty.home, gateway, *again, program=started, by_hand=True
         ) as terminal:
             day.terminal = terminal
-            terminal.wait_for("exp-0002 run-03", "next: evaluate")
+            terminal.wait_for(*ALARMED)
             day.keep("resumed")
             terminal.say("PLEASE DROP IT", until=QUESTION)
             day.decide("dropped")
