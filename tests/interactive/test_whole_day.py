@@ -161,7 +161,6 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
             *trying(root, 2, FAULTY),
             "THE-ALARM-ENDED-IT",
         ],
-        "PLEASE DROP IT": [[bash("drop", DROP)], "IT-IS-DROPPED"],
     }
     started = program("bwrap")
     with open_gateway(script) as gateway:
@@ -194,6 +193,10 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
             terminal.write("/exit")
             terminal.keys("Enter")
             ended(empty.home)
+        assert gateway.failure is None
+        requests = gateway.requests
+    # The resumed session repeats what the commands said before, behind what the person types.
+    with open_gateway({"PLEASE DROP IT": [[bash("drop", DROP)], "IT-IS-DROPPED"]}) as gateway:
         again = ("--resume", session, "--permission-mode", "default")
         with interactive(
             root, empty.home, gateway, *again, program=started, by_hand=True
@@ -206,14 +209,14 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
             terminal.wait_for("IT-IS-DROPPED")
             day.keep("end")
         told: dict[str, str] = {}
-        for request in gateway.requests:
+        for request in (*requests, *gateway.requests):
             told |= tool_results(request.body)
     assert gateway.failure is None
     assert len(day.asked) == 1, day.asked
     assert "plan.md can be approved" in told["check"]
     assert "exp-0001  validation gate: PASS" in told["gate"]
     assert "non_finite" in told["train2"]
-    compacted = [item for item in gateway.requests if COMPACTING in newest_text(item.body)]
+    compacted = [item for item in requests if COMPACTING in newest_text(item.body)]
     assert compacted
     resumed = next(item for item in gateway.requests if "PLEASE DROP IT" in shown(item))
     assert "What was done so far." in shown(resumed)
