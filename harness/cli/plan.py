@@ -11,6 +11,7 @@ from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option, tell
 from harness.cli.person import AGENT, ASK, caller, caller_of, require_person, require_yes
 from harness.contract.artifacts import DRAFT
+from harness.contract.roles import HOW_TO_DECIDE
 from harness.domain.findings import Finding, as_text
 from harness.domain.grade import CallerKind
 from harness.domain.statuses import SandboxKind
@@ -82,7 +83,7 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
         f"{plan} can be approved.",
         "" if power is None else power.words,
         as_text(checked.findings),
-        f"next: a person approves it in their own terminal: `harness plan approve {plan}`",
+        f"next: a person approves it: `harness plan approve {plan}`. {HOW_TO_DECIDE}",
     ]
     emit(document, *filter(None, lines), as_json=as_json)
 

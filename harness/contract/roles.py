@@ -42,6 +42,11 @@ ASKED_VERBS: tuple[tuple[str, ...], ...] = (
 """Those of them that a session of `harness claude` may ask for: its judge puts them to the person
 on the person's own terminal. The others make a project, say what is measured, bring in what was
 made elsewhere or show what is secret: nobody needs them in the middle of a session's work."""
+HOW_TO_DECIDE = (
+    "In a session of `harness claude` run the line, and the person is asked on their terminal;"
+    " elsewhere give the person the line."
+)
+"""What whoever works for the person does with the line of an asked verb."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

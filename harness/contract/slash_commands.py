@@ -74,7 +74,7 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(
         name="gate",
-        description="Ask the gate for its verdict; a person decides in their own terminal.",
+        description="Ask the gate for its verdict; a person decides.",
         verbs=("gate check",),
         arguments="[EXP]",
     ),

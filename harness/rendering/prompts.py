@@ -8,7 +8,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from harness.contract.installation import PLUGIN
-from harness.contract.roles import MCP_SERVER, OFF_LIMITS_FOR_ALL, Role, project_path
+from harness.contract.roles import (
+    HOW_TO_DECIDE,
+    MCP_SERVER,
+    OFF_LIMITS_FOR_ALL,
+    Role,
+    project_path,
+)
 from harness.contract.slash_commands import SlashCommand
 from harness.domain import variables
 
@@ -50,7 +56,7 @@ def command_file(command: SlashCommand) -> str:
         command=command,
         rules=[f"Bash(harness {verb}:*)" for verb in command.verbs],
         banner=COMMAND_BANNER,
-        body=fill(f"commands/{command.name}.md.j2").rstrip(),
+        body=fill(f"commands/{command.name}.md.j2", how_to_decide=HOW_TO_DECIDE).rstrip(),
     )
 
 

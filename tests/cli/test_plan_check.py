@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.contract.roles import HOW_TO_DECIDE
 from tests.cli.journey import Again, Journey, blobs
 
 
@@ -98,6 +99,7 @@ def test_the_judge_checks_a_copy_under_the_plans_own_name(journey: Journey) -> N
     answer = journey.harness("plan", "check", f"--copy={copy}", "--", "plan.md")
     assert answer.exit_code == 0, answer.stderr
     assert answer.stdout.startswith("plan.md can be approved.")
+    assert f"`harness plan approve plan.md`. {HOW_TO_DECIDE}" in answer.stdout
 
 
 def test_approval_says_what_the_check_says_and_what_comes_next(journey: Journey) -> None:

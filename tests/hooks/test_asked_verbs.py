@@ -51,6 +51,16 @@ def test_it_is_let_through_inside_alone(
     assert not project.shell(command).denied
 
 
+def test_a_session_inside_is_told_of_each(project: HookProject, judge: dict[str, str]) -> None:
+    assert "Asked of the person" not in project.event("SessionStart", source="startup").context
+    project.environment |= judge
+    told = project.event("SessionStart", source="startup").context
+    verbs = [" ".join(verb) for verb in project.snapshot["asked_verbs"]]
+    assert len(verbs) > 2
+    listed = ", ".join(f"`harness {verb}`" for verb in verbs)
+    assert f"Asked of the person, on their terminal: {listed}." in told
+
+
 @pytest.mark.parametrize("command", NOT_ASKED)
 def test_the_others_stay_denied_inside(
     project: HookProject, judge: dict[str, str], command: str

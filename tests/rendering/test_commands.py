@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from harness.cli.main import COMMANDS
-from harness.contract.roles import HUMAN_VERBS
+from harness.contract.roles import ASKED_VERBS, HOW_TO_DECIDE, HUMAN_VERBS
 from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.rendering.prompts import COMMAND_BANNER, command_file
 from harness.rendering.render import expected
@@ -93,6 +93,15 @@ def test_the_person_sees_what_the_harness_printed(command):
     _, body = parts(command)
     assert ("each line as it stands" in body) is command.shows
     assert command.shows is (command.name != "handoff")
+
+
+@each
+def test_it_says_of_an_asked_verb_that_it_may_be_run_where_the_person_is_asked(command):
+    """Once, in the words of `harness plan check`; a command that names none says nothing."""
+    _, body = parts(command)
+    named = any(f"`harness {' '.join(verb)} " in body for verb in ASKED_VERBS)
+    assert body.count(HOW_TO_DECIDE) == named
+    assert "do not try" not in body
 
 
 def test_both_folders_of_this_repository_hold_them():

@@ -74,13 +74,18 @@ def _mode(scene: HookScene) -> str:
         return (
             f"this session runs in a sandbox ({sandbox}), the judge outside it. `harness` and the"
             " harness tools are requests to it; options that lower isolation are a person's."
-            " `harness plan approve`, `gate approve` and `gate reject` ask the person, on their"
-            " terminal."
+            f"{_asked(scene)}"
         )
     return (
         "this session is not isolated from the judge, so scores say `recomputed, session not"
         " isolated`. A person gets the better mode by starting Claude with `harness claude`."
     )
+
+
+def _asked(scene: HookScene) -> str:
+    snapshot = scene.home.snapshot if scene.home else {}
+    verbs = [f"`harness {' '.join(verb)}`" for verb in snapshot.get("asked_verbs") or ()]
+    return f" Asked of the person, on their terminal: {', '.join(verbs)}." if verbs else ""
 
 
 def _tell_the_ledger(call: dict[str, Any], home: HookedProject, scene: HookScene) -> None:
