@@ -129,6 +129,27 @@ def test_a_missing_policy_is_said_with_the_command_that_mends_it(trained: HookPr
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "said", "command"),
+    [
+        ("settings.local.json", '{"env": {"HOME": "/x"}}', "sets the variable HOME,", "doctor"),
+        ("settings.local.json", "{", "is no readable JSON: ", "doctor"),
+        ("settings.json", '{"disableAllHooks": true}', "has disableAllHooks,", "doctor"),
+        ("settings.json", '{"hooks": {}}', "lacks the harness's guard for", "init"),
+        ("settings.json", None, "is gone, and with it the harness's hooks;", "init"),
+    ],
+)
+def test_settings_that_kill_guards_are_said_with_what_mends_them(
+    sound: HookProject, file: str, text: str | None, said: str, command: str
+):
+    path = sound.root / ".claude" / file
+    path.unlink() if text is None else path.write_text(text)
+    line = opening(sound)
+    assert line.startswith(f"harness: guards do not work: .claude/{file} {said}")
+    assert line.endswith(f"; run: harness {command}")
+    assert "terminal" not in line  # the hint is for the model
+
+
 class TestOwnLine:
     """The status line of the person's own settings, which the project's hides."""
 

@@ -141,14 +141,15 @@ def test_what_kills_a_guard_is_named_with_its_hint(sound: HookProject, name: str
     answer = started(sound)
     said = answer.context
     assert answer.person.startswith("harness: guards do not work: ")
-    assert answer.person.endswith(
-        "run: harness doctor" if "--accept" in said else "run: harness init"
-    )
+    looked_at = "--accept" in said or name in ("hooks disabled", "settings damaged")
+    assert answer.person.endswith(f"run: harness {'doctor' if looked_at else 'init'}")
     assert len(answer.person) <= 200
     first, *_ = said.splitlines()
     assert first.startswith("harness: ")
     assert expected in first
-    assert "`harness init`" in first
+    assert (
+        "`harness doctor`" if looked_at and "--accept" not in said else "`harness init`"
+    ) in first
     assert ("installs the hooks again" in first) is not ("`harness audit --accept`" in first)
     assert ("`harness audit --accept`" in first) is (text is not None and path.endswith(".py"))
     assert said.endswith("the briefing\n")

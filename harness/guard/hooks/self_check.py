@@ -12,7 +12,7 @@ import os
 from harness.guard.policy.receipt import sha256_hex
 
 from .projects import FILTER, LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
-from .settings_guard import fault
+from .settings_guard import fault_and_cause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _CODE = (".py", ".pyc", ".so")
 _AGAIN = "A person runs `harness init` in their own terminal, which installs the hooks again."
+_MEND = (
+    "A person takes that out of the file in their own terminal, and `harness doctor` says whether"
+    " all guards work again."
+)
 _EDITED = (
     "A person decides in their own terminal: for the harness's own again they delete the file and"
     " run `harness init`, which leaves an edited file as it is; `harness audit --accept` keeps the"
@@ -136,15 +140,15 @@ def _settings(scene: HookScene) -> list[DeadGuard]:
     home = scene.home
     if home is None:
         return []
-    faults = {
-        name: fault(os.path.join(home.root, name), home, scene)
-        for name in (SETTINGS, LOCAL_SETTINGS)
-    }
-    return [
-        DeadGuard(f"{text} {_AGAIN}", f"{name} switches them off")
-        for name, text in faults.items()
-        if text
-    ]
+    found = []
+    for name in (SETTINGS, LOCAL_SETTINGS):
+        path = os.path.join(home.root, name)
+        text, missing = fault_and_cause(path, home, scene)
+        hint, command = (_AGAIN, "harness init") if missing else (_MEND, "harness doctor")
+        if text:
+            words = text.replace(path, name).rstrip(".")
+            found.append(DeadGuard(f"{text} {hint}", words, command))
+    return found
 
 
 def _code_below(folder: str) -> set[str]:

@@ -56,14 +56,26 @@ def settings_changed(call: dict[str, Any], scene: HookScene) -> HookAnswer:
 
 def fault(path: str, home: HookedProject, scene: HookScene) -> str:
     """Why the settings file at `path` would leave a guard dead; empty when it does not."""
+    return fault_and_cause(path, home, scene)[0]
+
+
+def fault_and_cause(path: str, home: HookedProject, scene: HookScene) -> tuple[str, bool]:
+    """Also whether guards are only missing there, which `harness init` mends."""
     value, unreadable = _read(path)
     carries = scene.installed.root is not None and _same_file(
         path, os.path.join(home.root, SETTINGS)
     )
-    if unreadable:
-        return f"{path} is no readable JSON: {unreadable}"
-    if value is None:
-        return f"{path} is gone, and with it the harness's hooks." if carries else ""
+    if value is None and not unreadable:
+        return f"{path} is gone, and with it the harness's hooks." if carries else "", carries
+    wrong = f"{path} is no readable JSON: {unreadable}" if unreadable else ""
+    wrong = wrong or _wrong(value, path, home, scene, carries=carries)
+    if wrong or not carries:
+        return wrong, False
+    lacking = missing_guards(value, wanted(scene))
+    return f"{path} lacks the harness's guard for {', '.join(lacking)}." if lacking else "", True
+
+
+def _wrong(value: Any, path: str, home: HookedProject, scene: HookScene, *, carries: bool) -> str:
     if not isinstance(value, dict):
         return f"{path} is a JSON {type(value).__name__}; expected an object."
     if value.get("disableAllHooks"):
@@ -80,8 +92,7 @@ def fault(path: str, home: HookedProject, scene: HookScene) -> str:
     wrong = unread(value) if carries else ""
     if wrong:
         return f"{path}: Claude Code does not read the value of {wrong}, and then reads no hook."
-    lacking = missing_guards(value, wanted(scene)) if carries else []
-    return f"{path} lacks the harness's guard for {', '.join(lacking)}." if lacking else ""
+    return ""
 
 
 def _read(path: str) -> tuple[Any, str]:
