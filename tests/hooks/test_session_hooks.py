@@ -141,16 +141,16 @@ def test_what_kills_a_guard_is_named_with_its_hint(sound: HookProject, name: str
     answer = started(sound)
     said = answer.context
     assert answer.person.startswith("harness: guards do not work: ")
-    looked_at = "--accept" in said or name in ("hooks disabled", "settings damaged")
+    by_hand = name in ("hooks disabled", "settings damaged")
+    looked_at = by_hand or "--accept" in said
     assert answer.person.endswith(f"run: harness {'doctor' if looked_at else 'init'}")
     assert len(answer.person) <= 200
     first, *_ = said.splitlines()
     assert first.startswith("harness: ")
     assert expected in first
-    assert (
-        "`harness doctor`" if looked_at and "--accept" not in said else "`harness init`"
-    ) in first
-    assert ("installs the hooks again" in first) is not ("`harness audit --accept`" in first)
+    hints = ("`harness doctor`", "installs the hooks again", "`harness audit --accept`")
+    assert [hint in first for hint in hints].count(True) == 1
+    assert ("`harness doctor`" in first) is by_hand
     assert ("`harness audit --accept`" in first) is (text is not None and path.endswith(".py"))
     assert said.endswith("the briefing\n")
     assert len(sound.receipts()[0]["dead"]) >= 1
