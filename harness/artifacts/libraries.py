@@ -2,7 +2,7 @@
 what they registered imports from it.
 
 Nothing of it is run. A file is known by size, times and inode, and read again only when one of them
-differs. Byte code of sources is left out: predict is given its own, see `evaluation.bytecode`.
+differs. Byte code of sources is left out: predict is given its own, see `evaluation.byte_code`.
 """
 
 import contextlib

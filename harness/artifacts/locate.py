@@ -9,6 +9,7 @@ from harness.domain.ids import experiment_number, no_experiment, run_number
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import ExperimentStatus, RunStatus
 from harness.errors import NotFoundError
+from harness.files import sha256_bytes
 from harness.settings import Settings, in_main_worktree
 
 
@@ -50,9 +51,11 @@ class Layout:
         """What requests to the model service cost, a line each; see harness.ledger.spending."""
         self.code_index = self.state / "code-index.json"
         """What the project's files were when they were hashed last."""
-        self.libraries_seen = self.state / "libraries-seen.json"
+        # Linked worktrees share the state directory; each has an environment of its own.
+        tree = sha256_bytes(os.fsencode(self.root))[:12]
+        self.libraries_seen = self.state / f"libraries-seen-{tree}.json"
         """What the files of the project's own Python environment were when they were read last."""
-        self.byte_code = self.state / "byte-code"
+        self.byte_code = self.state / f"byte-code-{tree}"
         """A folder for each state of that environment: what its sources compile to."""
         self.workspaces = self.state / "workspaces"
         """The copies of the code in which runs train, while they do; and of the checkpoints that an

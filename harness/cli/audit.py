@@ -74,6 +74,8 @@ def command(
     """
     if accepting and began is not None:
         raise click.UsageError("--accept and --began do not go together.")
+    if ask and not accepting:
+        raise click.UsageError("--ask belongs to --accept.")
     if accepting:
         by = require_person("audit --accept", environment())
         with changing(project, new_config=True, deriving=True) as opened:

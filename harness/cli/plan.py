@@ -127,8 +127,9 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
     Over an approved plan: shows what would change and exits 2; --changes with the digest that it
     names confirms these changes and no others, --ask asks at once. Must be run by a person.
     """
+    if ask and changes is not None:
+        raise click.UsageError("--ask and --changes do not go together.")
     by = require_person("plan approve", environment())
-    line = f"harness plan approve {plan}"
     seen: list[Changes] = []
 
     def confirm(found: Changes) -> None:
@@ -136,7 +137,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
         if ask:
             require_yes(f"This would approve {found.what}:\n{found.text}", "Approve it?")
         else:
-            require_seen(found, changes, line)
+            require_seen(found, changes, f"harness plan approve {plan}")
 
     with changing(project, new_config=True) as opened:
         findings: list[Finding] = []
@@ -175,7 +176,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
         f" `harness run {approved.path}`"
     )
     bits = f"secret labels: {told:.1f} of {limit:g} bits may be told to agents so far"
-    follows = list(seen[0].follows) if seen else []
+    follows = seen[0].follows if seen else ()
     lines = [head, _taken(plan, approved.path), *follows, bits, judges, as_text(findings), then]
     emit(document, *filter(None, lines), as_json=as_json)
 

@@ -84,6 +84,8 @@ def command(
     end wakes a session that waits.
     """
     if until_alarm:
+        if as_json or once or follow or beside or plain:
+            raise click.UsageError("--until-alarm takes no other option than --project.")
         _until_alarm(project, target)
     if beside:
         pane = split([*target, "--project", str(project.resolve())], environment())

@@ -71,7 +71,10 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ("experiment", "compare"): Askable(words=2),
     ("status",): Askable(flags=("--briefing",)),
     ("watch",): Askable(
-        flags=("--once", "--wait", "--follow", "--plain"), words=-1, files=True, once=True
+        flags=("--once", "--wait", "--follow", "--plain", "--until-alarm"),
+        words=-1,
+        files=True,
+        once=True,
     ),
     ("decisions",): _COUNTED,
     ("claims", "audit"): Askable(flags=("--git",), values=("--since",), words=-1, files=True),

@@ -92,7 +92,8 @@ def _begin(words: Sequence[str]) -> int:
 
 
 def _text(words: Sequence[str], values: Mapping[str, str]) -> str:
-    said = {"command": shlex.join(words), **options_of(words), **values}
+    command = {"command": shlex.join(words)}
+    said = command | options_of(words) | {**values} | command  # no option takes its name
     return _HEAD + "".join(f"{line}\n" for line in _lines(said))
 
 

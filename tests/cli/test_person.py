@@ -162,3 +162,20 @@ def test_the_refusal_names_the_line_to_type(journey: Journey) -> None:
 
 def test_nobody_is_an_agent_by_default() -> None:
     assert agent_marks({}) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", "--ask"),
+        ("plan", "approve", "--ask", "--changes", "0" * 32),
+        ("watch", "exp-0001", "--until-alarm", "--json"),
+    ],
+    ids=" ".join,
+)
+def test_options_that_say_nothing_together_are_refused(
+    journey: Journey, words: tuple[str, ...]
+) -> None:
+    answer = journey.harness(*words)
+    assert answer.exit_code == 2
+    assert "--" in answer.stderr + answer.stdout

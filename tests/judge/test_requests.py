@@ -42,6 +42,7 @@ FINE = {
         "experiment compare --project ROOT -- exp-0001 exp-0002"
     ),
     "status --project . --json": "status --json --project ROOT",
+    "watch exp-0001 --until-alarm": "watch --until-alarm --project ROOT -- exp-0001",
     "watch exp-0001 --once": "watch --once --project ROOT -- exp-0001",
     "watch logs/run.log": "watch --once --project ROOT -- logs/run.log",
     "claims audit notes.md": "claims audit --project ROOT -- notes.md",

@@ -56,6 +56,12 @@ def test_without_a_file_one_is_written_from_command_and_values(project: Project)
     assert load_object(project.layout.objects, digest) == config(project).read_bytes()
 
 
+def test_no_option_takes_the_place_of_the_command(project: Project) -> None:
+    words = ["python", "train.py", "--command", "sleep 1"]
+    keep_config(project, EXPERIMENT, words, {})
+    assert said(project)["command"] == "python train.py --command 'sleep 1'"
+
+
 def test_a_file_that_is_there_stays_as_it_is(project: Project) -> None:
     config(project).write_text("lr: 0.2  # mine\n")
     words = ["python", "train.py", "--lr", "0.1"]
