@@ -97,6 +97,12 @@ class Asker:
         if question.exit_code is not None:
             self._refused = 0
             return question.exit_code
+        if question.trouble:
+            raise RefusedError(
+                f"`{request.asked}` was not run, and nobody refused it: {question.trouble}.",
+                hint=elsewhere,
+                code="human_verb",
+            )
         self._refused += 1
         raise RefusedError(
             f"The person refused `{request.asked}`."
@@ -126,11 +132,15 @@ class _Question:
         """False when nobody did within the time."""
         self.exit_code: int | None = None
         """Of what the person ran; None when it was not confirmed."""
+        self.trouble = ""
+        """Why it could be neither asked nor run: then nobody refused."""
 
     def put(self) -> None:
         try:
-            with self._ctrl_c(), contextlib.suppress(OSError, termios.error):  # it may be closed
+            with self._ctrl_c():
                 self._put()
+        except (OSError, termios.error) as error:  # the terminal may be closed
+            self.trouble = f"their terminal does not answer ({plain(str(error))})"
         finally:
             self.done.set()
 
@@ -154,12 +164,18 @@ class _Question:
         typed = self._line(ANSWER_SECONDS)
         self.answered = typed is not None
         if typed == code:
-            self.exit_code = self._run()
+            try:
+                self.exit_code = self._run()
+            except OSError as error:
+                self.trouble = f"it did not start ({plain(str(error))})"
             self.done.set()
-            _write(f"\nharness: exit {self.exit_code}. Press Enter to go back to Claude.\n")
-            self._line(_BACK_SECONDS)
-        _new_page()
-        _write(_ENTER if self._led.alternate else "")
+            ended_how = self.trouble or f"exit {self.exit_code}"
+            with contextlib.suppress(OSError):  # the terminal may be closed
+                _write(f"\nharness: {ended_how}. Press Enter to go back to Claude.\n")
+                self._line(_BACK_SECONDS)
+        with contextlib.suppress(OSError):
+            _new_page()
+            _write(_ENTER if self._led.alternate else "")
 
     def _then(self) -> str:
         if "--ask" in self._request.words:

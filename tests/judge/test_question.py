@@ -8,12 +8,19 @@ import os
 import re
 import signal
 import sqlite3
+import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
 
 import psutil
 import pytest
 
+from harness.errors import RefusedError
+from harness.judge.question import MOST_REFUSED, Asker
+from harness.judge.requests import Request
+from harness.judge.terminal import LedProgram
 from tests.cli.journey import Journey
 from tests.judge.inside import Inside, left_over
 from tests.screen import Screen
@@ -208,6 +215,48 @@ def test_nobody_is_asked_who_is_not_there(shell: Inside) -> None:
         assert "nobody can be asked here" in said
         assert f"&& {APPROVE}`" in said
     assert not re.search(ASKED, screen.seen)
+
+
+def test_a_confirmed_verb_that_does_not_start_is_no_refusal(shell: Inside) -> None:
+    root = shell.journey.root
+    screen = shell.on_screen(f"{APPROVE}; echo one $?; {APPROVE}; echo two $?")
+    code = code_on(screen)
+    moved = root.rename(root.with_name("moved"))
+    root.write_text("no folder to start in")
+    try:
+        screen.write(f"{code}\n")
+        screen.wait_for(r"harness: it did not start \(.*\)\. Press Enter")
+    finally:
+        root.unlink()
+        moved.rename(root)
+    screen.write("\n")
+    screen.wait_for("one 2")
+    assert "it did not start" in screen.seen.rpartition("Press Enter to go back")[2]
+    assert "The person refused" not in screen.seen
+    code_on(screen, times=2)
+    screen.write("\n")
+    screen.wait_for("two 2")
+    assert screen.end() == 0
+    assert "2 more may be refused" in re.sub(r"\r?\n *", " ", screen.seen)
+
+
+class NoTerminal:
+    """Lends what is no terminal, as after it was closed."""
+
+    alternate = ending = False
+
+    def lend(self, use: Callable[[], None], _done: threading.Event) -> bool:
+        use()
+        return True
+
+
+def test_who_cannot_be_asked_refused_nothing(tmp_path: Path) -> None:
+    asker = Asker(cast("LedProgram", NoTerminal()), tmp_path, {}, present=True)
+    request = Request(words=("plan", "approve"), asked=APPROVE)
+    for _ in range(MOST_REFUSED + 1):
+        with pytest.raises(RefusedError, match="their terminal does not answer") as refused:
+            asker.ask(request)
+        assert refused.value.code == "human_verb"
 
 
 def test_the_words_are_shown_whole_and_plain(shell: Inside) -> None:
