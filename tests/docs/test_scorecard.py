@@ -10,6 +10,8 @@ from types import ModuleType
 import pytest
 import yaml
 
+from tests.conftest import IN_CI, PROOFS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -88,6 +90,18 @@ def test_a_claim_with_nothing_behind_it_is_refused(
     write(docs, **claim)
     with pytest.raises(scorecard.ScorecardError, match=said):
         scorecard.render(docs)
+
+
+def test_make_test_is_said_of_no_proof():
+    areas = yaml.safe_load((ROOT / "docs/scorecard.yaml").read_text())["areas"]
+    for claim in (claim for area in areas for claim in area["claims"]):
+        named = claim.get("test", [])
+        paths = [one.partition("::")[0] for one in ([named] if isinstance(named, str) else named)]
+        allowed = {
+            "make test": not any(path.startswith(PROOFS) for path in paths),
+            "make proofs-ci": set(paths) <= set(IN_CI),
+        }
+        assert allowed.get(claim.get("command"), True), claim["claim"]
 
 
 NAMED = re.compile(r"`(?P<path>(?:tests|bench|docs/evidence)/[\w./-]*)(?:::(?P<function>\w+))?`")
