@@ -24,8 +24,8 @@ _LAUNCHER = "mcp.py"
 _CLIMB = (
     "import os,runpy,sys;n,p=sys.argv[1],os.path.realpath(sys.argv[2]);u=[p];"
     "[u.append(os.path.dirname(u[-1])) for _ in p.split(os.sep)];"
-    "f=[os.path.join(d,n) for d in u];"
-    "runpy.run_path(next(filter(os.path.isfile,f),f[0]),run_name='__main__')"
+    "f=[os.path.join(d,n) for d in u if os.path.isfile(os.path.join(d,'.harness/config.toml'))];"
+    "runpy.run_path(next(filter(os.path.isfile,f),n),run_name='__main__')"
 )
 """Starts argv[1] of the nearest folder at or above argv[2]. Claude Code reads .mcp.json also in a
 session that was started below its folder, where no hook of the project runs; the server says so."""

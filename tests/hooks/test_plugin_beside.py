@@ -12,7 +12,7 @@ from harness.contract.installation import MCP_SERVERS, VENDORED
 from harness.contract.roles import MCP_SERVER
 from harness.guard.hooks import plugin_beside
 from harness.guard.hooks.frame import BESIDE, START
-from harness.guard.hooks.table import EVENTS, hooks_section
+from harness.guard.hooks.table import EVENTS, GUARD, hooks_section
 from harness.rendering.claude_files import project_server
 
 ASKED = [
@@ -83,9 +83,9 @@ def test_where_the_projects_own_hooks_run_it_steps_back(
     for which in (plugin, project):
         which.event("SessionStart", source="startup")
     assert len(project.receipts()) == 1
-    assert not plugin.call("Write", {"file_path": "plan.md"}).denied
+    assert plugin.call("Write", {"file_path": "plan.md"}).denied  # without a second receipt
     assert project.call("Write", {"file_path": "plan.md"}).denied
-    for event in (event.name for event in EVENTS):
+    for event in (event.name for event in EVENTS if event.kind != GUARD):
         answer = plugin.event(event, source="startup", tool_calls=[], tool_name="Read")
         said = json.dumps({"systemMessage": BESIDE}, separators=(",", ":")) + "\n"
         shown = said if event == START else ""
@@ -101,6 +101,24 @@ def test_a_session_without_the_projects_settings_is_guarded_by_the_plugin(
     for number in range(2):  # its own receipts are no sign of the project's hooks
         assert plugin.call("Write", {"file_path": "plan.md"}, identity=f"toolu_{number}").denied
     assert [line["hooks"] for line in plugin.receipts()] == ["plugin", "plugin"]
+
+
+def test_a_forged_receipt_switches_no_guard_off(both: tuple[HookProject, HookProject]) -> None:
+    _, plugin = both
+    plugin.write(".harness/receipts/s-1.jsonl", "{}\n")
+    assert plugin.call("Write", {"file_path": "plan.md"}).denied
+
+
+def test_a_session_below_the_project_is_guarded_and_recorded_by_the_plugin(
+    both: tuple[HookProject, HookProject],
+) -> None:
+    _, plugin = both
+    below = plugin.root / "sub"
+    below.mkdir(exist_ok=True)
+    plugin.environment["CLAUDE_PROJECT_DIR"] = str(below)
+    plugin.event("SessionStart", source="startup", cwd=below)
+    assert plugin.call("Write", {"file_path": "../plan.md"}, cwd=below).denied
+    assert [line["event"] for line in plugin.receipts()] == ["SessionStart", "PreToolUse"]
 
 
 @pytest.mark.parametrize("off", ["settings without a guard", "no manifest"])

@@ -97,8 +97,13 @@ def answer(event: HookEvent, call: dict[str, Any], program: str) -> HookAnswer:
             return _gone(event, scene.gone)
         if scene.home is None and event.kind != GUARD:
             return HookAnswer()
-        if scene.installed.root is None and _steps_back(event, call, scene):
-            return HookAnswer(person=BESIDE if event.name == START else "")
+        if scene.home is not None and _steps_back(event, call, scene):
+            if event.name == START:
+                _begun_beside(call, scene)
+                return HookAnswer(person=BESIDE)
+            if event.kind != GUARD:
+                return HookAnswer()
+            scene.home.silent = True
     module, _, function = event.handler.partition(":")
     place = f"{__package__}.{module}"
     __import__(place)
@@ -108,7 +113,15 @@ def answer(event: HookEvent, call: dict[str, Any], program: str) -> HookAnswer:
     return handler(call, scene)
 
 
+def _begun_beside(call: dict[str, Any], scene: HookScene) -> None:
+    from .session import begun_beside
+
+    begun_beside(call, scene)
+
+
 def _steps_back(event: HookEvent, call: dict[str, Any], scene: HookScene) -> bool:
+    if scene.installed.root is not None:
+        return False
     from .plugin_beside import steps_back  # a project's own hook never asks
 
     return steps_back(call, scene, beginning=event.name == START)

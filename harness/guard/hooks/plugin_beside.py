@@ -1,5 +1,6 @@
 """The plugin in a project that has the harness's hooks itself: the project's answer, and the
-plugin's step back, so that nothing is judged, told and recorded twice."""
+plugin's step back, so that nothing is told and recorded twice. Its guards judge all the same: a
+second denial harms nobody, and what a receipt says may be forged."""
 
 from __future__ import annotations
 
@@ -31,6 +32,9 @@ def steps_back(call: dict[str, Any], scene: HookScene, *, beginning: bool) -> bo
     home = scene.home
     if scene.installed.root is not None or home is None or not has_own_hooks(home):
         return False
+    begun = scene.environment.get("CLAUDE_PROJECT_DIR")
+    if begun and os.path.realpath(begun) != home.root:
+        return False  # below the project, where Claude Code reads none of its settings
     if beginning:
         return True
     newest = next(lines_back(home, session_of(call)), None)

@@ -74,11 +74,13 @@ class HookedProject:
     """One project as the hooks see it. `source` holds its policy and receipts: its root, or the
     main worktree's. What is in work, of `snapshot`, is the root's own."""
 
-    __slots__ = ("_main", "by_plugin", "mend", "root", "snapshot", "source", "trouble")
+    __slots__ = ("_main", "by_plugin", "mend", "root", "silent", "snapshot", "source", "trouble")
 
     def __init__(self, root: str, source: str, *, by_plugin: bool) -> None:
         self.root = root
         self.source = source
+        self.silent = False
+        """Whether another hook leaves the receipts."""
         self.by_plugin = by_plugin
         """Whether the plugin's hook looks at it, not one that a project installed."""
         self.snapshot: dict[str, Any] = {}

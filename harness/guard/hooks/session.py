@@ -66,6 +66,12 @@ def _dead_line(dead: list[DeadGuard]) -> str:
     return cut(f"harness: guards do not work: {dead[0].words}", less=len(then)) + then
 
 
+def begun_beside(call: dict[str, Any], scene: HookScene) -> None:
+    """For the plugin where the project's own hooks speak: recorded once, whoever comes first."""
+    if scene.home is not None and call.get("source") != "compact":
+        _tell_the_ledger(call, scene.home, scene)
+
+
 def _mode(scene: HookScene) -> str:
     """Whether the judge is out of this session's reach; `harness
     doctor` says it too."""

@@ -51,6 +51,8 @@ def note(
     **more: Any,
 ) -> None:
     """Append one receipt to the project's file of this session. Raises OSError."""
+    if project.silent:
+        return
     line = receipt(call, what, time=stamp(now), session=session_of(call), role=role, event=event)
     line = {**line, **({"hooks": PLUGIN} if project.by_plugin else {}), **more}
     if not is_inside():
