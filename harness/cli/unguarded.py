@@ -7,12 +7,10 @@ but what the session calls.
 
 from collections.abc import Mapping
 
-from harness.artifacts.locate import Layout
 from harness.cli.output import tell
 from harness.cli.person import session_of
 from harness.domain.statuses import HooksMode
-from harness.guard.agent_files import hooks_mode
-from harness.guard.policy.receipt import file_name
+from harness.guard.agent_files import hooks_mode, left_receipts
 from harness.judge.identity import CALLER
 from harness.ledger.project import Project
 
@@ -20,7 +18,9 @@ from harness.ledger.project import Project
 def warn_unguarded(project: Project, environment: Mapping[str, str]) -> None:
     """On stderr, so that the answer stays as it is. Hooks leave a receipt when a session begins."""
     session = session_of(environment)
-    if session is None or environment.get(CALLER) or _is_seen(project.layout, session):
+    if session is None or environment.get(CALLER):
+        return
+    if left_receipts(project.layout.shared("receipts"), session):
         return  # a person's command, one of the loop or the judge, or a guarded session's
     if hooks_mode(project.settings) is HooksMode.NONE:
         return
@@ -29,7 +29,3 @@ def warn_unguarded(project: Project, environment: Mapping[str, str]) -> None:
         f" folder, or with hooks off. A person ends it and starts `claude` in {project.layout.root}"
         " (or `harness claude` there)."
     )
-
-
-def _is_seen(layout: Layout, session: str) -> bool:
-    return (layout.shared("receipts") / file_name(session)).is_file()

@@ -16,6 +16,7 @@ from harness.artifacts.front_matter import read_front_matter
 from harness.contract.installation import MANIFEST, OWN_HOOKS, OWN_TEMPLATES, VENDORED
 from harness.domain.statuses import HooksMode
 from harness.errors import UsageError
+from harness.guard.policy.receipt import file_name
 from harness.settings import Settings
 
 ALL = "*"
@@ -171,6 +172,11 @@ def hooks_mode(settings: Settings) -> HooksMode:
         return settings.hooks
     vendored = (settings.root / VENDORED / MANIFEST).is_file()
     return HooksMode.PROJECT if vendored or has_own_hooks(settings.root) else HooksMode.NONE
+
+
+def left_receipts(receipts: Path, session: str) -> bool:
+    """Whether a hook noted anything of the session in this folder."""
+    return (receipts / file_name(session)).is_file()
 
 
 def has_own_hooks(root: Path) -> bool:
