@@ -148,6 +148,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("feature_tells_label", "contamination"),
     ("label_in_last_bits", "input bits"),
     ("split_", "frozen at approval"),
+    ("data_not_here", "frozen at approval"),
     ("held_out_elsewhere", "row search"),
     ("held_out_too_good", "held-out"),
     ("held_out_", "vault"),

@@ -39,7 +39,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     [
         (("status",), "no_project"),
         (("frobnicate",), "usage"),
-        (("gate", "check"), "usage"),
+        (("gate", "check"), "no_project"),
         (("status", "--sandbox", "x"), "usage"),
     ],
 )

@@ -94,6 +94,7 @@ def plan(version: int = 1, *, name: str = "digits", direction: str = "maximize")
             "tiers": {"must": 0.9},
             "seeds": 1,
             "queries": 2,
+            "bits": 20.0,
         },
     }
     return PlanApproved(

@@ -16,7 +16,7 @@ import os
 for folder in (".", {root!r}):
     try:
         os.makedirs(folder + "/.claude", exist_ok=True)
-        open(folder + "/.claude/settings.json", "w").write("{{}}")
+        open(folder + "/.claude/settings.json", "w").write('{{"disableAllHooks": true}}')
     except OSError as error:
         print("refused:", error.strerror)
 """
@@ -44,7 +44,7 @@ def test_a_planted_control_file_is_refused_or_noticed(
     assert verdict.verdict is Verdict.FAIL
     (noticed,) = project.ledger.tampering()
     assert (noticed.path, noticed.expected, noticed.experiment) == (
-        ".claude/settings.json",
+        ".claude/settings.json#disableAllHooks",
         "missing",
         "exp-0001",
     )

@@ -15,7 +15,7 @@ from harness.guard.hooks.session_receipts import lines_back, note, said, session
 
 @pytest.fixture
 def place(project: HookProject) -> HookedProject:
-    return HookedProject(str(project.root), str(project.root))
+    return HookedProject(str(project.root), str(project.root), by_plugin=False)
 
 
 def test_what_is_noted_is_found_newest_first(place: HookedProject):
