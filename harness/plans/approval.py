@@ -150,7 +150,7 @@ def approve_plan(
         splits[name] |= described(looked_at, plan.data, moved.sha256)
         splits[name]["vault"] = moved.path.relative_to(layout.state).as_posix()
     # Only now a fact: a killed call leaves no approval whose scorer or data is not frozen yet.
-    take_over(draft, placed)
+    take_over(project, draft, placed)
     approve_config(layout)
     approved = _record(project, placed, sha256=sha256, splits=splits, scorer=scorer, by=by)
     accept_on_record(project, by=by, paths=[CONFIG])
@@ -202,8 +202,10 @@ def _show_changes(
 
 
 def _agents_worked(project: Project) -> bool:
-    """Whether a session left a receipt: it may have written what the first approval freezes."""
-    return any(project.layout.shared("receipts").glob("*.jsonl"))
+    """Whether a session began or left a receipt: it may have written what the first approval
+    freezes."""
+    left = any(project.layout.shared("receipts").glob("*.jsonl"))
+    return left or any(True for _ in project.ledger.sessions_began())
 
 
 def _require_as_shown(splits: dict[str, Any], shown: Mapping[str, str], review: Review) -> None:

@@ -46,9 +46,11 @@ def in_its_place(project: Project, draft: Draft) -> Draft:
     return replace(draft, path=place, relative=target)
 
 
-def take_over(draft: Draft, placed: Draft) -> None:
+def take_over(project: Project, draft: Draft, placed: Draft) -> None:
     """Put the draft's text in its place. Before the approval is a fact: a call that was killed in
-    between is finished by the next one, which finds the draft's own text there."""
+    between is finished by the next one, which finds the draft's own text there. Raises as
+    `in_its_place`, which is asked again: a person has read meanwhile."""
+    in_its_place(project, draft)
     if placed.path != draft.path:
         atomic_write(placed.path, draft.data)
 

@@ -76,6 +76,8 @@ def test_a_dangerous_key_counts_in_both(key: str) -> None:
         ("HOME", True),
         ("XDG_STATE_HOME", True),
         ("LD_PRELOAD", True),
+        ("OPENSSL_CONF", True),
+        ("NODE_OPTIONS", True),
         ("HARNESS_JUDGE", True),
         ("CLAUDE_CONFIG_DIR", True),
         ("CLAUDE_PLUGIN_ROOT", True),

@@ -7,6 +7,7 @@ import pytest
 
 from harness.errors import RefusedError
 from harness.files import sha256_file
+from harness.ledger.facts import SessionBegan
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
@@ -115,6 +116,14 @@ def test_an_approval_that_was_cut_is_finished_by_the_next_one(
     approve(project, draft, seen)
     assert (project.plan().version, os.listdir(root / "plans")) == (2, [])
     assert frozen_changes(project, project.plan()) == []
+
+
+def test_a_session_that_took_its_receipt_away_is_known_by_its_beginning(
+    project: Project, root: Path
+) -> None:
+    project.ledger.append(SessionBegan(session="s-1", process={}))
+    with pytest.raises(RefusedError, match="a session of Claude Code may have written"):
+        approve(project, root / "plan.md")
 
 
 def test_a_first_plan_that_an_agent_may_have_written_is_shown_before_it_counts(

@@ -151,7 +151,7 @@ _ON = ("1", "true", "yes", "on")
 _STEERING = frozenset(
     ("HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "GCONV_PATH", "CLAUDE_PROJECT_DIR")
 )
-_STEERING_FAMILIES = ("LD_", "DYLD_", "HARNESS_")
+_STEERING_FAMILIES = ("LD_", "DYLD_", "HARNESS_", "OPENSSL_", "NODE_OPTIONS", "BUN_")
 _STEERING_WORDS = ("HOOK", "PLUGIN", "SETTINGS", "SHELL", "WRAPPER", "POLICY", "MANAGED")
 """In the name of one of Claude Code's variables: it steers what the guards depend on."""
 
