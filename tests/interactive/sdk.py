@@ -28,7 +28,7 @@ FROM_PROJECT: dict[str, Any] = {
     "mcp_servers": FILES_SERVER,
 }
 """Everything is allowed by the person's settings: what is denied was denied by a hook."""
-HOOK = "hook error: "
+HOOK = "harness: "
 
 
 @dataclass(frozen=True)
