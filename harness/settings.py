@@ -249,7 +249,8 @@ def main_worktree(folder: Path) -> Path | None:
     """The main worktree, if `folder` is the top of a linked one; else None.
 
     The .git file leads there through `commondir`. A bare repository has no main worktree.
-    guard.hooks.place has the same rule, since hooks import nothing from here; one test checks both.
+    guard.hooks.projects has the same rule, since hooks import nothing from here; one test checks
+    both.
     """
     try:
         link = folder / ".git"
@@ -263,6 +264,11 @@ def main_worktree(folder: Path) -> Path | None:
         )
     except (OSError, ValueError, RuntimeError):  # RuntimeError: a cycle of links
         return None
+
+
+def main_root(root: Path) -> Path:
+    """The project's root in the main worktree; `root` itself in any other place."""
+    return in_main_worktree(root) or root
 
 
 def in_main_worktree(root: Path) -> Path | None:

@@ -10,7 +10,7 @@ from harness.domain.records import Experiment, Run
 from harness.domain.statuses import ExperimentStatus, RunStatus
 from harness.errors import NotFoundError
 from harness.files import sha256_bytes
-from harness.settings import Settings, in_main_worktree
+from harness.settings import Settings, main_root
 
 
 class Layout:
@@ -83,7 +83,7 @@ class Layout:
 
     def shared(self, name: str) -> Path:
         """As `project`, in the main worktree: hooks of all linked ones keep and read it there."""
-        return (in_main_worktree(self.root) or self.root) / _path(name, Scope.PROJECT)
+        return main_root(self.root) / _path(name, Scope.PROJECT)
 
     def experiment(self, experiment: str, name: str | None = None) -> Path:
         """An experiment's folder or artifact. Raises NotFoundError when `experiment` is no id."""

@@ -21,7 +21,6 @@ from harness.files import canonical_json, sha256_bytes
 from harness.guard.accepted import (
     Accepted,
     control_listing,
-    repository_of,
 )
 from harness.guard.control_files import (
     GIT,
@@ -35,6 +34,7 @@ from harness.guard.control_files import (
 from harness.guard.policy.snapshot import differs
 from harness.ledger.project import Project
 from harness.plans.approved import NOT_HERE, frozen_changes
+from harness.settings import main_root
 
 _MOST_PARTS = 3
 
@@ -105,7 +105,7 @@ def _control_change(root: Path, path: str, parts: list[tuple[str, str, str]]) ->
     expected, actual = (
         _together(path, {part[0]: part[place] for part in parts}) for place in (1, 2)
     )
-    place = repository_of(root) if path.startswith(GIT) else root
+    place = main_root(root) if path.startswith(GIT) else root
     change = _change(ChangeKind.CONTROL, place, path, expected, actual)
     return (
         change if [part for part, _, _ in parts] == [""] else replace(change, parts=tuple(parts))

@@ -51,7 +51,7 @@ from harness.guard.accepted import (
 from harness.guard.agent_files import AgentFile, read_agents
 from harness.guard.policy.snapshot import in_tree
 from harness.ledger.project import Project
-from harness.settings import CONFIG, in_main_worktree
+from harness.settings import CONFIG, main_root
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,7 @@ def activities_of(
 ) -> list[Activity]:
     """The sessions of the project, its worktrees included."""
     root = project.layout.root
-    main = in_main_worktree(root) or root
+    main = main_root(root)
     places = dict.fromkeys((root, main, *linked_roots(main)))
     files = dict.fromkeys(
         path
@@ -166,7 +166,7 @@ def activities_of(
 
 def _snapshots(snapshot: Mapping[str, Any], root: Path) -> list[dict[str, Any]]:
     """The rules for the project and for each of its worktrees."""
-    main = in_main_worktree(root) or root
+    main = main_root(root)
     places = [place for place in linked_roots(main) if place != main]
     in_work = {
         str(place): in_tree(snapshot, str(place)) if (place / CONFIG).is_file() else {}

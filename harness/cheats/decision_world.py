@@ -11,7 +11,7 @@ import sys
 from harness.cheats.attack import Attack, AttackOutcome, Moment
 from harness.cheats.catalogue.parts import WEAK
 from harness.cheats.defended import NOT_BETTER, NOTHING, judged, open_one
-from harness.cheats.hidden_world import scored
+from harness.cheats.hidden_world import better_is_kept, scored
 from harness.cheats.lab import LabProject
 from harness.cheats.programs import instead
 from harness.cheats.recorded import BY, PARENT, Trail, opened, status_of
@@ -64,16 +64,7 @@ def _only_of_the_plan(changes: Changes) -> None:
 
 def beside_its_parent(place: LabProject, attack: Attack) -> AttackOutcome:
     """The better number is kept."""
-    place.write({"train.py": WEAK}, {})
-    parent = scored(place, "weak")
-    place.write(attack.files, {})
-    candidate = scored(place, "candidate")
-    return AttackOutcome(
-        believed=candidate,
-        kept=candidate > parent,
-        recomputed={"held_out": candidate},
-        evidence={"parent_recomputed": {"held_out": parent}},
-    )
+    return better_is_kept(place, attack, {"train.py": WEAK}, "held_out")
 
 
 def beside_its_line(place: LabProject, attack: Attack) -> AttackOutcome:

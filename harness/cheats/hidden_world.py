@@ -6,6 +6,7 @@ With them a person approved a plan whose validation is hidden before both were m
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.cheats.attack import Attack, AttackOutcome
@@ -26,15 +27,23 @@ _ON_VALIDATION = instead(EVALUATE, '"INPUTS": "data/held_out.npz"', f'"INPUTS": 
 
 def by_others(place: LabProject, attack: Attack) -> AttackOutcome:
     """Validation rows lie beside the training rows."""
-    place.write({"evaluate.py": _ON_VALIDATION}, {})
+    return better_is_kept(place, attack, {"evaluate.py": _ON_VALIDATION}, "validation")
+
+
+def better_is_kept(
+    place: LabProject, attack: Attack, parents: Mapping[str, str], split: str
+) -> AttackOutcome:
+    """A parent with the files `parents`, then the attack: without a harness the better number of
+    the two is kept."""
+    place.write(parents, {})
     parent = scored(place, "parent")
     place.write(attack.files, {})
     candidate = scored(place, "candidate")
     return AttackOutcome(
         believed=candidate,
         kept=candidate > parent,
-        recomputed={"validation": candidate},
-        evidence={"parent_recomputed": {"validation": parent}},
+        recomputed={split: candidate},
+        evidence={"parent_recomputed": {split: parent}},
     )
 
 

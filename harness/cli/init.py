@@ -14,7 +14,7 @@ from harness.cli.data import document as split_document
 from harness.cli.output import emit, environment, json_option
 from harness.cli.person import require_person
 from harness.clock import SystemClock
-from harness.contract.artifacts import BY_NAME
+from harness.contract.artifacts import BY_NAME, INNER_PLAN
 from harness.contract.installation import VENDORED
 from harness.doctor.doctor import run_doctor
 from harness.doctor.enclosing_session import enclosing_session
@@ -24,7 +24,7 @@ from harness.errors import HarnessError, RefusedError
 from harness.files import atomic_write
 from harness.install.file_changes import Conflict, FileChange
 from harness.install.install import Installation, install
-from harness.install.removal import HARNESS, Removal, remove
+from harness.install.removal import Removal, remove
 from harness.plans.data_split import DataSplit, SplitOptions, split_table
 from harness.plans.scaffold import PLAN_FORM, filled_plan
 
@@ -52,7 +52,7 @@ _READY = (
 @click.option(
     "--allow",
     is_flag=True,
-    help="Let Claude Code run reading verbs and tools of the harness without a prompt.",
+    help="Let Claude Code run the harness's tools, and verbs that decide nothing, unasked.",
 )
 @click.option(
     "--data",
@@ -121,7 +121,7 @@ class _Prepared:
 
 
 def _require_no_plan(directory: Path, table: Path, label: str | None) -> None:
-    for path in (directory / BY_NAME["plan"].path, directory / HARNESS / BY_NAME["plan"].path):
+    for path in (directory / BY_NAME["plan"].path, directory / INNER_PLAN):
         # Without the table it was split before: then the next call goes on, or finds all done.
         if table.exists() and path.is_file() and path.read_bytes() != PLAN_FORM.encode():
             raise RefusedError(
@@ -151,10 +151,9 @@ def _prepare(
     )
     split = split_table(layout, table, options, SystemClock())
     name = BY_NAME["plan"].path
-    inner = f"{HARNESS}/{name}"
     form = PLAN_FORM.encode()
-    there = [path for path in (name, inner) if (layout.root / path).is_file()]
-    path = there[0] if there else (name if done.place.mode is HooksMode.PROJECT else inner)
+    there = [path for path in (name, INNER_PLAN) if (layout.root / path).is_file()]
+    path = there[0] if there else (name if done.place.mode is HooksMode.PROJECT else INNER_PLAN)
     written = not there or (layout.root / path).read_bytes() == form
     if written:
         atomic_write(layout.root / path, filled_plan(layout.root, split))

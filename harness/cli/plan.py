@@ -18,6 +18,7 @@ from harness.domain.statuses import SandboxKind
 from harness.evaluation.power import Power, power_of
 from harness.evaluation.released import bits_limit, bits_told
 from harness.evaluation.scorer_probes import prober
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import open_layout
 from harness.plans.approval import PlanCheck, approve_plan, check_plan
 from harness.plans.approved import data_told
@@ -147,6 +148,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
             by=by,
             on_findings=findings.extend,
             on_changes=confirm,
+            first_too=ask,
             probe=_probe(),
         )
         judge = opened.ledger.recorded_judge(opened.ledger.writer)
@@ -163,13 +165,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
         "changes": seen[0].plain() if seen else None,
         "findings": [finding.plain() for finding in findings],
     }
-    held_out = approved.splits.get("held_out")
-    moved = f"\ndata: {data_told(approved)}" + (
-        f"\nheld-out: {held_out['rows']} rows, moved to the vault; agents cannot read them"
-        if held_out
-        else ""
-    )
-    head = f"approved {approved.name} version {approved.version} ({approved.sha256[:12]}){moved}"
+    head = f"approved {approved.name} version {approved.version} ({approved.sha256[:12]})"
     judges = f"judge: {judge.files} files ({judge.sha256[:12]}), Python {judge.python}"
     then = (
         "next: `harness experiment new --hypothesis TEXT`, or with agents"
@@ -177,8 +173,17 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
     )
     bits = f"secret labels: {told:.1f} of {limit:g} bits may be told to agents so far"
     follows = seen[0].follows if seen else ()
-    lines = [head, _taken(plan, approved.path), *follows, bits, judges, as_text(findings), then]
+    lines = [head, *_data_lines(approved), _taken(plan, approved.path), *follows, bits, judges]
+    lines += [as_text(findings), then]
     emit(document, *filter(None, lines), as_json=as_json)
+
+
+def _data_lines(approved: ApprovedPlan) -> list[str]:
+    held_out, lines = approved.splits.get("held_out"), [f"data: {data_told(approved)}"]
+    if held_out:
+        rows = held_out["rows"]
+        lines.append(f"held-out: {rows} rows, moved to the vault; agents cannot read them")
+    return lines
 
 
 def _taken(plan: Path, place: str) -> str:

@@ -235,6 +235,8 @@ REQUIRED: dict[GateName, tuple[str, ...]] = {
 
 PLANS = ("plan", "plans")
 """Artifacts that anybody may draft until a plan is approved; a person alone changes it then."""
+INNER_PLAN = ".harness/plan.md"
+"""Where `init --hooks plugin` puts the form of a plan: it writes nothing outside `.harness/`."""
 DRAFT = ".draft.md"
 """plans/NAME.draft.md is the next version of the plan NAME; an approval takes it over."""
 PROTECTED: tuple[str, ...] = (

@@ -98,7 +98,7 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
     ),
 )
 
-READING_VERBS: tuple[str, ...] = (
+UNASKED_VERBS: tuple[str, ...] = (
     "status",
     "doctor",
     "watch",
@@ -115,6 +115,6 @@ READING_VERBS: tuple[str, ...] = (
     "posttrain lineage",
     "ledger verify",
 )
-"""The verbs that ask and decide nothing: what `harness init --allow` lets run without a prompt. A
-person's part of one (`audit --accept`, `experiment show --exact`) is refused below an agent all the
-same."""
+"""The verbs that read, or have the gate judge, and decide nothing: what `harness init --allow` lets
+run without a prompt. A person's part of one (`audit --accept`, `experiment show --exact`) is
+refused below an agent all the same."""

@@ -42,7 +42,7 @@ from harness.guard.control_files import (
     listing,
 )
 from harness.guard.hooks.control_digests import WORKTREES
-from harness.settings import CONFIG, in_main_worktree
+from harness.settings import CONFIG, main_root
 
 _SCHEMA = 1
 
@@ -83,7 +83,8 @@ def control_paths(root: Path) -> tuple[str, ...]:
 
 def control_listing(root: Path) -> dict[str, str]:
     """Entry -> digest of all that counts in the control files of the project at `root`."""
-    names, repository = control_paths(root), repository_of(root)
+    # Below .git they are the main one's: linked worktrees have its repository.
+    names, repository = control_paths(root), main_root(root)
     own = [name for name in names if not _of_git(name)]
     found = listing(root, own) | listing(repository, filter(_of_git, names))
     return {
@@ -96,11 +97,6 @@ def control_listing(root: Path) -> dict[str, str]:
 def of_file(files: Mapping[str, str], path: str) -> dict[str, str]:
     """The entries of one file."""
     return {entry: files[entry] for entry in files if file_and_part(entry)[0] == path}
-
-
-def repository_of(root: Path) -> Path:
-    """Where the control files below .git are: linked worktrees have the main one's repository."""
-    return in_main_worktree(root) or root
 
 
 def _of_git(path: str) -> bool:

@@ -46,7 +46,7 @@ def install(
     dry_run: bool = False,
 ) -> Installation:
     """Make `directory` a project with hooks as `mode` says; with `dry_run` write nothing, with
-    `allow` let Claude Code run reading verbs and tools of the harness without a prompt.
+    `allow` let Claude Code run the harness's tools, and verbs that decide nothing, unasked.
 
     The person `by` accepts what is written. A second call changes nothing. Raises RefusedError or
     UsageError before anything is written: invalid settings, no Python for the hooks, a link that

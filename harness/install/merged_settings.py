@@ -88,15 +88,7 @@ def with_rules(text: str, rules: Iterable[str], where: str) -> str:
     for rule in rules:
         if rule in rules_of(text, where):
             continue
-        if parse(text).member(PERMISSIONS) is None:
-            text = add_member(text, parse(text), PERMISSIONS, {})
-        owner = _at(text, PERMISSIONS)
-        there = owner.member(ALLOW)
-        text = (
-            add_member(text, owner, ALLOW, [rule])
-            if there is None
-            else add_item(text, there, rule)
-        )
+        text = _listed(text, PERMISSIONS, ALLOW, rule)
     return text
 
 
@@ -173,17 +165,20 @@ def _require(value: Any, kind: type[Any], where: str, what: str) -> Any:
 
 
 def _add_groups(text: str, event: str, groups: list[Any]) -> str:
-    if parse(text).member(HOOKS) is None:
-        text = add_member(text, parse(text), HOOKS, {})
     for group in groups:
-        owner = _at(text, HOOKS)
-        there = owner.member(event)
-        text = (
-            add_member(text, owner, event, [group])
-            if there is None
-            else add_item(text, there, group)
-        )
+        text = _listed(text, HOOKS, event, group)
     return text
+
+
+def _listed(text: str, owner: str, member: str, item: Any) -> str:
+    """`text` with `item` at the end of the list `member` of the object `owner`; both are made where
+    they are missing."""
+    if parse(text).member(owner) is None:
+        text = add_member(text, parse(text), owner, {})
+    there = _at(text, owner).member(member)
+    if there is None:
+        return add_member(text, _at(text, owner), member, [item])
+    return add_item(text, there, item)
 
 
 def _without(text: str, concerned: Callable[[str], bool], *, keep_empty: bool) -> str:

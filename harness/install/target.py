@@ -14,8 +14,8 @@ from harness.install.manifest import read_manifest
 from harness.settings import (
     CONFIG,
     Settings,
-    in_main_worktree,
     load_settings,
+    main_root,
     new_config,
     state_home,
 )
@@ -54,7 +54,7 @@ def place_of(
     RefusedError (name_not_utf8) and ConfigError.
     """
     root = _named(directory.resolve())
-    project = root if (root / CONFIG).is_file() else in_main_worktree(root) or root
+    project = root if (root / CONFIG).is_file() else main_root(root)
     if not (project / CONFIG).is_file():
         return _new_place(root, mode or HooksMode.PROJECT, environment)
     settings = load_settings(project, environment)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from harness.contract.artifacts import BY_NAME
+from harness.contract.artifacts import BY_NAME, INNER_PLAN
 from harness.contract.installation import MCP_SERVERS, SETTINGS, VENDORED
 from harness.domain.statuses import HooksMode
 from harness.errors import UsageError
@@ -53,7 +53,7 @@ def wanted(
     place: InstallTarget, interpreter: str, undo: Undo, *, plan: bool, allow: bool
 ) -> Wanted:
     """Everything but config.toml. `plan`: whether the project gets the form of a plan; `allow`:
-    whether reading verbs and tools are to run without a prompt."""
+    whether tools, and verbs that decide nothing, are to run without a prompt."""
     changes = list(_forms(place, plan=plan))
     conflicts: list[Conflict] = []
     notes: tuple[str, ...] = ()
@@ -281,7 +281,7 @@ def sweep(place: InstallTarget) -> None:
     """Remove the temporary files that interrupted writes left;
     those of living writers stay."""
     layout, plan = place.layout, BY_NAME["plan"].path
-    names = {CONFIG, manifests.PATH, *MERGED, *forms(plan), *forms(f".harness/{plan}")}
+    names = {CONFIG, manifests.PATH, *MERGED, *forms(plan), *forms(INNER_PLAN)}
     names |= {f"{VENDORED}/{name}" for name in vendored_files()} | {
         str(path) for path in installed_texts()
     }

@@ -104,17 +104,17 @@ def approve_plan(
     by: str,
     on_findings: Callable[[list[Finding]], None] = lambda findings: None,
     on_changes: Callable[[Changes], None] = lambda changes: None,
+    first_too: bool = False,
     probe: ScorerProbe | None = None,
 ) -> ApprovedPlan:
-    """Freeze the plan, its scorer and its data, and move held-out rows, and a hidden validation's,
-    to the vault.
+    """Freeze plan, scorer and data; move rows of held-out and a hidden validation to the vault.
 
     A draft (see plans.drafts) is put in its plan's place, and removed from its own. The same plan,
     scorer and data again give the standing approval; anything else is the next version. A call that
     was killed is finished by the next one. Raises the problem that `check_plan` finds, or one
     PlanError for several; `on_findings` gets its findings. `on_changes` gets what is not as the
-    plan in force has it, and of a first plan that an agent may have written all of it, before
-    anything is moved or recorded, and may raise.
+    plan in force has it, and all of a first plan that an agent may have written, with `first_too`
+    of any, before anything is moved or recorded, and may raise.
     """
     if not by.strip():
         raise RefusedError(
@@ -138,7 +138,7 @@ def approve_plan(
     # From here on by what lies in the vault: nobody exchanges it after it was shown.
     scorer = freeze_scorer(root, plan, layout.objects)
     sha256 = store_bytes(draft.data, layout.objects)
-    shown = _show_changes(project, draft, sha256, scorer, review, on_changes)
+    shown = _show_changes(project, draft, sha256, scorer, review, on_changes, first_too)
     splits = _freeze_splits(project, plan, review)
     _require_as_shown(splits, shown, review)
     key = vault_key(layout.vault)
@@ -166,10 +166,11 @@ def _show_changes(
     scorer: dict[str, Any],
     review: Review,
     on_changes: Callable[[Changes], None],
+    first_too: bool,
 ) -> dict[str, str]:
     """The hashes of the tables that a person saw or approved before, by split."""
-    standing = project.ledger.plan()
-    if standing is None and not _agents_worked(project):
+    standing, of_agents = project.ledger.plan(), _agents_worked(project)
+    if standing is None and not (of_agents or first_too):
         return {}
     train, validation = split_paths(draft.plan)
     paths = {"train": train}
@@ -178,10 +179,16 @@ def _show_changes(
     data = data_now(project.layout.root, paths)
     name, content = draft.plan.name, draft.plan.plain()
     if standing is None:
-        path = draft.relative
         on_changes(
             first_approval(
-                path, name=name, sha256=sha256, content=content, scorer=scorer, data=data
+                project,
+                draft.relative,
+                of_agents=of_agents,
+                name=name,
+                sha256=sha256,
+                content=content,
+                scorer=scorer,
+                data=data,
             )
         )
         return data

@@ -28,6 +28,7 @@ _WIDEST = 160
 _WRAPPED = 92
 """Columns of a shown line; what is longer goes on in the next one, behind a mark."""
 _GOES_ON = "    ~ "
+_OF_AGENTS = ", which a session of Claude Code may have written"
 _SHOWN = 12
 """Digits of a hash."""
 
@@ -138,24 +139,29 @@ def plan_changes(
 
 
 def first_approval(
+    project: Project,
     path: str,
     *,
+    of_agents: bool,
     name: str,
     sha256: str,
     content: Mapping[str, Any],
     scorer: Mapping[str, Any],
     data: Mapping[str, str],
 ) -> Changes:
-    """All that the plan at `path` says, for a person who may not have written it."""
+    """All that the plan at `path` says, with the text of its scorer, for a person who may not have
+    written it: `of_agents`. Other arguments as for `plan_changes`."""
+    code = list(file_changes({}, scorer["files"]))
     tables = {f"{split} split": digest for split, digest in data.items()}
-    files = file_changes({}, {path: sha256, **scorer["files"], **tables})
+    others = file_changes({}, {path: sha256, **tables})
     nothing: dict[str, Any] = {
         key: {} for key, value in content.items() if isinstance(value, Mapping)
     }
     return Changes(
-        what=f"{name} version 1, which a session of Claude Code may have written",
+        what=f"{name} version 1" + (_OF_AGENTS if of_agents else ""),
         fields=tuple(field_changes(nothing, content)),
-        files=tuple(files),
+        files=(*others, *code),
+        diff=tuple(differences(project.layout.objects, code)),
     )
 
 

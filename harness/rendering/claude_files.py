@@ -13,7 +13,7 @@ from harness.contract.installation import (
     VENDORED,
 )
 from harness.contract.roles import ASKED_VERBS, MCP_SERVER, ROLES
-from harness.contract.slash_commands import READING_VERBS, SLASH_COMMANDS
+from harness.contract.slash_commands import SLASH_COMMANDS, UNASKED_VERBS
 from harness.guard.hooks.table import ISOLATED, PROGRAM, STATUS_LINE, hooks_section
 
 PACKAGE = "experiment-harness"
@@ -25,7 +25,7 @@ _CLIMB = (
     "import os,runpy,sys;n,p=sys.argv[1],os.path.realpath(sys.argv[2]);u=[p];"
     "[u.append(os.path.dirname(u[-1])) for _ in p.split(os.sep)];"
     "f=[os.path.join(d,n) for d in u if os.path.isfile(os.path.join(d,'.harness/config.toml'))];"
-    "runpy.run_path(next(filter(os.path.isfile,f),n),run_name='__main__')"
+    "runpy.run_path(next(filter(os.path.isfile,f),os.path.join(p,n)),run_name='__main__')"
 )
 """Starts argv[1] of the nearest folder at or above argv[2]. Claude Code reads .mcp.json also in a
 session that was started below its folder, where no hook of the project runs; the server says so."""
@@ -54,12 +54,13 @@ def project_server(interpreter: str) -> dict[str, Any]:
 
 
 def allowed_rules() -> tuple[str, ...]:
-    """The permission rules of `harness init --allow`: the harness's tools, its reading verbs, and
-    what the judge of `harness claude` asks the person itself; elsewhere a hook denies these."""
+    """The permission rules of `harness init --allow`: the harness's tools, verbs that decide
+    nothing, and what the judge of `harness claude` asks the person itself; elsewhere a hook denies
+    these."""
     asked = [" ".join(words) for words in ASKED_VERBS if not words[-1].startswith("-")]
     return (
         f"mcp__{MCP_SERVER}",
-        *(f"Bash(harness {verb}:*)" for verb in (*READING_VERBS, *asked)),
+        *(f"Bash(harness {verb}:*)" for verb in (*UNASKED_VERBS, *asked)),
     )
 
 

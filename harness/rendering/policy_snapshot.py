@@ -16,6 +16,7 @@ from harness.contract.artifacts import (
     BY_NAME,
     EXPERIMENTS,
     HUMAN,
+    INNER_PLAN,
     PLANS,
     Scope,
 )
@@ -45,7 +46,7 @@ from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.rendering.standing import standing
 from harness.rendering.vendored_hooks import policy_digest
-from harness.settings import CONFIG, in_main_worktree
+from harness.settings import CONFIG, main_root
 
 NAME = "harness"
 
@@ -77,7 +78,7 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
     plans = {plan.path: plan.sha256 for plan in project.ledger.plans()}
     drafts = _drafts(project, plans)
     layout = project.layout
-    root = layout.root if role is not None else in_main_worktree(layout.root) or layout.root
+    root = layout.root if role is not None else main_root(layout.root)
     return {
         "schema": SCHEMA,
         "root": str(root),
@@ -159,19 +160,15 @@ def _rights(role: Role, current: Experiment | None, drafts: list[str]) -> dict[s
     return {"tools": list(role.allowed_tools), "writes": writes, "code": role.writes_code}
 
 
-_INNER_PLAN = f"{PurePosixPath(CONFIG).parent}/{BY_NAME['plan'].path}"
-"""`init --hooks plugin` puts the form of a plan here."""
-
-
 def _drafts(project: Project, plans: Mapping[str, str]) -> list[str]:
     """Plans in a protected folder that nobody approved yet."""
-    there = (project.layout.root / _INNER_PLAN).is_file()
-    return [_INNER_PLAN] if there and not plans else []
+    there = (project.layout.root / INNER_PLAN).is_file()
+    return [INNER_PLAN] if there and not plans else []
 
 
 def _plans(plans: Mapping[str, str]) -> list[str]:
     """Of approved plans, and where the first one usually is; a draft decides nothing."""
-    return [*plans, BY_NAME["plan"].path, _INNER_PLAN] if plans else []
+    return [*plans, BY_NAME["plan"].path, INNER_PLAN] if plans else []
 
 
 def _protected(project: Project, plans: Mapping[str, str]) -> list[str]:

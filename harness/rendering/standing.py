@@ -5,11 +5,20 @@ Of a score only what pages for everybody show of validation;
 never one of held-out.
 """
 
+from harness.contract.artifacts import INNER_PLAN
 from harness.domain.plain_text import one_line
 from harness.domain.records import Experiment
-from harness.domain.statuses import ExperimentStatus, GateName, RunStatus, Split, Verdict
+from harness.domain.statuses import (
+    ExperimentStatus,
+    GateName,
+    HooksMode,
+    RunStatus,
+    Split,
+    Verdict,
+)
 from harness.gates.alarms import undiagnosed_runs
 from harness.ledger.project import Project
+from harness.plans.approved import plan_of
 from harness.projections.scores import shown_score
 from harness.projections.state_page import Overview, best_figure, read_overview
 
@@ -37,9 +46,9 @@ def _next(project: Project, overview: Overview, current: Experiment | None) -> t
     if project.ledger.facts_wait():
         return "import this clone's facts", "harness ledger import"
     if overview.plan is None:
-        return "approve a plan", "harness plan approve"
+        return _without_plan(project)
     if current is None:
-        return "open an experiment", "harness experiment new"
+        return "open an experiment", "harness experiment new --hypothesis TEXT"
     if any(run.experiment == current.id for run in overview.open_runs):
         return "wait for the training", f"harness watch {current.id}"
     if undiagnosed_runs(project, current.id):
@@ -47,11 +56,19 @@ def _next(project: Project, overview: Overview, current: Experiment | None) -> t
     if current.status is ExperimentStatus.JUDGED:
         return _after_verdict(project, current)
     runs = project.ledger.runs(current.id)
-    if not any(run.status is RunStatus.COMPLETED for run in runs):
+    done = {run.seed for run in runs if run.status is RunStatus.COMPLETED}
+    if len(done) < plan_of(project, current).content["oracle"]["seeds"]:
         return "train", f"harness train {current.id}"
     if shown_score(project.ledger.summary(current.id), Split.VALIDATION) is None:
         return "evaluate", f"harness evaluate {current.id}"
     return "ask the gate", f"harness gate check {current.id}"
+
+
+def _without_plan(project: Project) -> tuple[str, str]:
+    """The check leads on from the form as from a plan that is ready. What the file says is not
+    looked at: the snapshot is of the ledger, and stands while a plan is written."""
+    inner = project.settings.hooks is HooksMode.PLUGIN
+    return "write a plan", "harness plan check" + (f" {INNER_PLAN}" if inner else "")
 
 
 def _after_verdict(project: Project, current: Experiment) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import pytest
 
 from harness.cli.main import COMMANDS
 from harness.contract.roles import ASKED_VERBS, HUMAN_VERBS
-from harness.contract.slash_commands import READING_VERBS
+from harness.contract.slash_commands import UNASKED_VERBS
 from tests.cli.journey import Journey, make_project
 from tests.install.repository import tree
 
@@ -188,7 +188,7 @@ def test_of_a_persons_verbs_those_are_allowed_that_the_judge_asks(journey: Journ
     assert allowed & {*HUMAN_VERBS} <= {*ASKED_VERBS}
 
 
-@pytest.mark.parametrize("verb", READING_VERBS)
+@pytest.mark.parametrize("verb", UNASKED_VERBS)
 def test_what_is_allowed_without_a_prompt_is_no_persons_verb(verb: str) -> None:
     words = tuple(verb.split())
     assert words not in HUMAN_VERBS

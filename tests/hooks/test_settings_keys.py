@@ -52,6 +52,25 @@ def test_of_a_wrong_form_it_counts_where_our_hooks_stand(key: str) -> None:
     assert local({key: None}) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cleanupPeriodDays", 10**30),
+        ("cleanupPeriodDays", 2**53),
+        ("statusLine", {"type": "command", "command": "date", "padding": float("inf")}),
+    ],
+)
+def test_a_number_that_is_none_in_javascript_counts(key: str, value: Any) -> None:
+    assert shared({key: value}) == [key]
+
+
+@pytest.mark.parametrize(("timeout", "counted"), [(0, True), (-1, True), (0.5, False)])
+def test_a_timeout_of_anothers_hook_is_above_zero(timeout: float, counted: bool) -> None:
+    entry = {"type": "command", "command": "date", "timeout": timeout}
+    found = parts({"hooks": {"PostToolUse": [{"hooks": [entry]}]}}, carries=True)
+    assert bool(found) is counted
+
+
 @pytest.mark.parametrize("key", DANGEROUS)
 def test_a_dangerous_key_counts_in_both(key: str) -> None:
     for value in (True, ["x"], {"x": "y"}, "x"):
@@ -172,7 +191,17 @@ def test_a_key_that_looks_like_a_part_hides_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "{", "3", '{"a": NaN}', '{"a": -Infinity}', '{"a":' * 9999, b"\xff{}"]
+    "text",
+    [
+        "[]",
+        "{",
+        "3",
+        '{"a": NaN}',
+        '{"a": -Infinity}',
+        '{"a":' * 9999,
+        b"\xff{}",
+        "\ufeff\ufeff{}",
+    ],
 )
 def test_what_claude_code_does_not_read_is_no_settings(text: str | bytes) -> None:
     assert table.settings_of(text if isinstance(text, bytes) else text.encode()) is None

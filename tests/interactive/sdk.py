@@ -28,7 +28,10 @@ FROM_PROJECT: dict[str, Any] = {
     "mcp_servers": FILES_SERVER,
 }
 """Everything is allowed by the person's settings: what is denied was denied by a hook."""
-HOOK = "harness: "
+HOOK = "hook error: harness: "
+SAID = "harness: "
+"""Some tools, Monitor among them, show a denial without the CLI's words before it. A command that
+ran and failed says its exit code first."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Played:
 
     def held(self, label: str) -> bool:
         """Whether a hook denied the call."""
-        return self.failed(label) and HOOK in self.text(label)
+        text = self.text(label)
+        return self.failed(label) and (HOOK in text or text.startswith(SAID))
 
     def not_held(self, calls: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         """The calls that no hook denied, with their results."""

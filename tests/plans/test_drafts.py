@@ -146,3 +146,18 @@ def test_a_first_plan_that_an_agent_may_have_written_is_shown_before_it_counts(
     (root / "plan.md").write_text(text)
     approve(project, root / "plan.md", seen)
     assert project.plan().version == 1
+
+
+def test_a_first_plan_of_a_persons_own_is_shown_to_who_asks(project: Project, root: Path) -> None:
+    def refuse(changes: Changes) -> None:
+        shown.append(changes)
+        raise RefusedError("no", hint="")
+
+    shown: list[Changes] = []
+    with pytest.raises(RefusedError):
+        approve_plan(project, root / "plan.md", by="human:ada", on_changes=refuse, first_too=True)
+    assert shown[0].what.endswith("version 1")
+    assert "oracle.queries: none -> 20" in shown[0].text
+    assert project.ledger.plan() is None
+    approve_plan(project, root / "plan.md", by="human:ada", on_changes=refuse)
+    assert len(shown) == 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.contract.artifacts import INNER_PLAN
 from harness.decisions.person import approve
 from harness.domain.records import Run
 from harness.domain.statuses import GateName, RunStatus, Split, Verdict
@@ -52,14 +53,30 @@ def test_before_a_plan_is_approved(tmp_path: Path) -> None:
     assert standing == {
         "plan": "",
         "best": "",
-        "next": "approve a plan",
-        "command": "harness plan approve",
+        "next": "write a plan",
+        "command": "harness plan check",
     }
+
+
+def test_the_plan_of_a_plugins_project_lies_below_harness(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    config = root / ".harness/config.toml"
+    config.write_text(config.read_text("utf-8") + 'hooks = "plugin"\n', "utf-8")
+    with open_project(root, {"XDG_STATE_HOME": str(tmp_path / "s"), "HOME": "/"}) as project:
+        standing = policy_snapshot(project)["standing"]
+    assert standing["command"] == f"harness plan check {INNER_PLAN}"
+
+
+def test_with_one_seed_of_several_it_trains_on(world: World) -> None:
+    experiment = world.open().id
+    world.train(experiment, GOOD[:1])
+    assert world.project.plan().content["oracle"]["seeds"] > 1
+    assert due(world) == ("train", f"harness train {experiment}")
 
 
 def test_each_stage_names_its_command_and_held_out_is_never_told(world: World) -> None:
     assert said(world)["plan"].endswith(" v1")
-    assert due(world) == ("open an experiment", "harness experiment new")
+    assert due(world) == ("open an experiment", "harness experiment new --hypothesis TEXT")
     experiment = world.open().id
     assert due(world) == ("train", f"harness train {experiment}")
     world.train(experiment)
@@ -77,7 +94,7 @@ def test_each_stage_names_its_command_and_held_out_is_never_told(world: World) -
     verdict = check_gate(world.project, experiment, GateName.HELD_OUT)
     assert due(world) == ("decide", f"harness gate approve {experiment} --reason TEXT")
     approve(world.project, experiment, by="Ada", reason="good")
-    assert due(world) == ("open an experiment", "harness experiment new")
+    assert due(world) == ("open an experiment", "harness experiment new --hypothesis TEXT")
     assert said(world)["best"] == best
     held_out = verdict.score["mean"]
     assert f"{held_out:.4g}" != best

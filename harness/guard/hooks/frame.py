@@ -66,7 +66,7 @@ def main(name: str, program: str) -> NoReturn:
 
 def payload(descriptor: int) -> dict[str, Any]:
     """The JSON object that stands on `descriptor`, up to its
-    end. Raises Unreadable."""
+    end. Raises UnreadablePayload."""
     blocks: list[bytes] = []
     size = 0
     try:

@@ -102,7 +102,7 @@ def _read(path: str) -> tuple[Any, str]:
         return None, "it is no ordinary file."
     try:
         with open(path, "rb") as file:
-            return loads(file.read().decode("utf-8").lstrip("\ufeff")), ""
+            return loads(file.read().decode("utf-8").removeprefix("\ufeff")), ""
     except FileNotFoundError:
         return None, ""
     except (OSError, ValueError, RecursionError) as error:

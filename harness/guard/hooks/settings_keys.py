@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 FLAG, TEXT, TEXTS, NUMBER, ANY = "a flag", "text", "texts", "a number", "anything"
 """Forms of values; ANY: what is wrong is left out by Claude Code, and the file is read."""
-COUNT = "a count"
-"""A whole number from 1."""
+COUNT, ABOVE_ZERO = "a count", "a number above 0"
+"""Of them the first is whole."""
+_LARGEST = 2**53 - 1
+"""What Claude Code's JavaScript still counts by one; a number beyond it may be no number there."""
 UNCHECKED = "unchecked"
 """A form with an inside that is not looked at here."""
 
@@ -175,7 +177,7 @@ _ENTRY = {
     "type": ("command",),
     "command": TEXT,
     "args": TEXTS,
-    "timeout": NUMBER,
+    "timeout": ABOVE_ZERO,
     "onFailure": ("block", "continue"),
     "statusMessage": TEXT,
     "async": FLAG,
@@ -206,7 +208,7 @@ def steers(variable: str) -> bool:
 def settings_of(data: bytes) -> dict[str, Any] | None:
     """The object of a settings file; {} for an empty one, None for what is no plain object."""
     try:
-        text = data.decode("utf-8").lstrip("\ufeff")
+        text = data.decode("utf-8").removeprefix("\ufeff")
         # Python reads these two words where Claude Code reads nothing.
         value = (
             None if "NaN" in text or "Infinity" in text else loads(text) if text.strip() else {}
@@ -356,9 +358,8 @@ def _has_form(value: Any, form: Any, needed: tuple[str, ...], *, unchecked: bool
         return isinstance(value, str)
     if form == TEXTS:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if form in (NUMBER, COUNT):
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        return (whole and value > 0) if form == COUNT else whole or isinstance(value, float)
+    if form in (NUMBER, COUNT, ABOVE_ZERO):
+        return _is_number(value, whole=form == COUNT) and (form == NUMBER or value > 0)
     return form == ANY or unchecked
 
 
@@ -372,4 +373,11 @@ def _of_members(
             _has_form(inner, form.get(name, form.get("*", ANY)), (), unchecked=unchecked)
             for name, inner in value.items()
         )
+    )
+
+
+def _is_number(value: Any, *, whole: bool) -> bool:
+    kinds = (int,) if whole else (int, float)
+    return (
+        isinstance(value, kinds) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
     )
