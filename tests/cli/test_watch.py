@@ -90,8 +90,11 @@ def test_until_alarm_waits_for_the_training_and_ends_at_its_first_alarm(journey:
 
 
 def test_until_alarm_follows_no_log(journey: Journey) -> None:
+    answer = journey.harness("watch", "run.log", "--until-alarm")
+    assert answer.exit_code == 2
+    assert "follows one experiment, no log" in answer.stderr
     answer = journey.harness("watch", "run.log", "--until-alarm", "--json")
-    assert (answer.exit_code, answer.document["error"]["code"]) == (2, "no_experiment")
+    assert (answer.exit_code, answer.document["error"]["code"]) == (2, "usage")
 
 
 def test_a_failed_run_is_exit_one(journey: Journey) -> None:
