@@ -7,7 +7,6 @@ where it decides nothing: what settings_keys.py calls harmless, and which branch
 from __future__ import annotations
 
 import os
-import re
 import stat
 
 from harness.guard.policy.json_text import dumps
@@ -27,8 +26,7 @@ WORKTREES = ".claude/worktrees"
 """Where Claude Code puts whole copies of the repository for its agents; none of them is what a
 session obeys."""
 _GIT_CONFIG = ".git/config"
-_SECTION = re.compile(r'\[\s*([\w.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]\s*(?:[#;].*)?')
-_REMOTE_KEYS = re.compile(r"(?:url|pushurl|fetch|push|tagopt|prune)\s*=", re.IGNORECASE)
+_REMOTE_KEYS = frozenset({"url", "pushurl", "fetch", "push", "tagopt", "prune"})
 
 
 def counted(name: str, data: bytes) -> bytes:
@@ -58,16 +56,42 @@ def _git(data: bytes) -> bytes:
     for line in lines:
         if line.endswith("\\"):
             return data
-        if line.startswith("["):
-            match = _SECTION.fullmatch(line)
-            if match is None:
+        heads = line.startswith("[")
+        if heads:
+            section = _section(line)
+            if not section:
                 return data
-            section = match[1].casefold()
-        if section != "branch" and not (
-            section == "remote" and (line.startswith("[") or _REMOTE_KEYS.match(line))
-        ):
+        key, equals, _ = line.partition("=")
+        address = equals and key.rstrip().lower() in _REMOTE_KEYS
+        if section != "branch" and not (section == "remote" and (heads or address)):
             kept.append(line)
     return "\n".join(line for line in kept if line).encode("utf-8")
+
+
+def _section(line: str) -> str:
+    """The name in `[name]` or `[name "part"]`, a remark may follow; empty for another form. By
+    hand: `re` takes longer to import than all of this."""
+    inner = line[1:].lstrip()
+    name = inner[: next((at for at, sign in enumerate(inner) if not _names(sign)), len(inner))]
+    rest = inner[len(name) :]
+    part = rest.lstrip()
+    if part.startswith('"') and part != rest:
+        rest = _after_quotes(part)
+    closing, _, remark = rest.partition("]")
+    plain = not closing.strip() and rest != closing
+    return name.casefold() if plain and remark.lstrip()[:1] in ("", "#", ";") else ""
+
+
+def _names(sign: str) -> bool:
+    return sign.isalnum() or sign in "_.-"
+
+
+def _after_quotes(text: str) -> str:
+    """What follows the string that `text` begins with; a backslash keeps the sign behind it."""
+    at = 1
+    while at < len(text) and text[at] != '"':
+        at += 2 if text[at] == "\\" else 1
+    return text[at + 1 :]
 
 
 GIT = ".git"
@@ -88,7 +112,7 @@ def control_digests(scene: HookScene) -> dict[str, str]:
         return {}
     folder = scene.installed.folder
     shown = os.path.relpath(folder, home.root) if folder.startswith(home.root + "/") else folder
-    names = _names(home.snapshot)
+    names = _control(home.snapshot)
     apart = frozenset((*names, shown, WORKTREES))
     digests = {name: _digest(home.root, name, apart) for name in names}
     library = (
@@ -99,7 +123,7 @@ def control_digests(scene: HookScene) -> dict[str, str]:
     return {**digests, shown: _together((name, _digest_of(name, name)) for name in files)}
 
 
-def _names(snapshot: dict[str, Any]) -> list[str]:
+def _control(snapshot: dict[str, Any]) -> list[str]:
     """A snapshot that an older harness wrote, or none, leaves what every project has."""
     control = snapshot.get("control")
     if isinstance(control, list) and all(isinstance(name, str) for name in control):

@@ -8,7 +8,6 @@ import os
 
 from .projects import MANIFEST, SETTINGS, read_json
 from .session_receipts import PLUGIN, lines_back, session_of
-from .settings_guard import missing_guards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ def has_own_hooks(home: HookedProject) -> bool:
     settings, _ = read_json(os.path.join(home.root, SETTINGS))
     if not isinstance(section, dict) or not isinstance(settings, dict):
         return False
+    from .settings_guard import missing_guards  # it takes time, and few projects come so far
+
     return not missing_guards(settings, section)
 
 
