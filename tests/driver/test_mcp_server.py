@@ -99,8 +99,11 @@ def test_every_tool_answers_over_stdio(project: Project, root: Path, env: dict[s
     assert 'by: "agent"' in project.layout.experiment("exp-0001", "result").read_text("utf-8")
 
 
+READING = {"run_status", "evaluation_report"}
+
+
 def test_the_mcp_librarys_own_client_is_served(root: Path, env: dict[str, str]) -> None:
-    async def converse() -> tuple[list[str], bool, bool]:
+    async def converse() -> tuple[list[tuple[str, bool | None]], bool, bool]:
         server = StdioServerParameters(
             command=sys.executable, args=["-m", "harness", "mcp"], env=env, cwd=root
         )
@@ -112,9 +115,14 @@ def test_the_mcp_librarys_own_client_is_served(root: Path, env: dict[str, str]) 
             listed = await session.list_tools()
             opened = await session.call_tool("open_experiment", HYPOTHESIS)
             odd = await session.call_tool("open_experiment", {"hypothesis": 3})
-            return [tool.name for tool in listed.tools], bool(opened.is_error), bool(odd.is_error)
+            reads = [
+                (tool.name, tool.annotations and tool.annotations.read_only_hint)
+                for tool in listed.tools
+            ]
+            return reads, bool(opened.is_error), bool(odd.is_error)
 
-    assert anyio.run(converse) == (list(EXPERIMENT_TOOLS), False, True)
+    expected = [(name, name in READING) for name in EXPERIMENT_TOOLS]
+    assert anyio.run(converse) == (expected, False, True)
 
 
 def test_a_project_that_is_broken_or_missing_is_said_and_fixed_while_the_server_runs(

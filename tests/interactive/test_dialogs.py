@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.model_gateway.wire import tool_results
 from tests.cli.journey import Journey
 from tests.interactive.gateway import bash, call, open_gateway
 from tests.interactive.lab import make_fresh, must
@@ -91,10 +92,7 @@ def test_each_dialog_of_the_cli_leaves_a_pass_as_it_is(fresh: Journey) -> None:
 def test_what_is_allowed_at_init_asks_nothing(tmp_path: Path, mode: str) -> None:
     project = make_fresh(tmp_path, "--allow")
     must(project.harness("experiment", "new", "--hypothesis", "centroids"))
-    verbs, tool, answer = READS["READ-ALL"]
-    # In plan mode the CLI asks before a tool of a server whatever is allowed.
-    turns = [verbs, answer] if mode == "plan" else [verbs, tool, answer]
-    prompts = {"READ-ALL": turns, "The harness says": ["STATUS-ANSWER"]}
+    prompts = {**READS, "The harness says": ["STATUS-ANSWER"]}
     with (
         open_gateway(prompts) as gateway,
         interactive(
@@ -104,7 +102,9 @@ def test_what_is_allowed_at_init_asks_nothing(tmp_path: Path, mode: str) -> None
         terminal.say("/harness:status", until="STATUS-ANSWER")
         terminal.say("READ-ALL", until="READ-IT-ALL")
     assert gateway.failure is None
-    assert "exp-0001" in str([request.body["messages"] for request in gateway.requests])
+    results = tool_results(gateway.requests[-1].body)
+    assert "exp-0001" in results["list"]
+    assert "exp-0001 has no recomputed score" in results["tool"]
 
 
 def test_without_it_the_cli_asks(fresh: Journey) -> None:

@@ -25,6 +25,8 @@ class AgentTool(Generic[Arguments]):
     method: Callable[[ToolContext, Arguments], Awaitable[Answer]]
     due: str = ""
     """The reminder for a role that ends its turn without a call; empty if the tool is optional."""
+    reads: bool = False
+    """Whether it only reads; Claude Code then does not ask the person for it in plan mode."""
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -36,7 +38,7 @@ class AgentTool(Generic[Arguments]):
 
 
 def agent_tool(
-    description: str, *, due: str = ""
+    description: str, *, due: str = "", reads: bool = False
 ) -> Callable[[Callable[[ToolContext, Arguments], Awaitable[Answer]]], AgentTool[Arguments]]:
     """Make a function the tool of its name; the type of its parameter `arguments` declares them."""
 
@@ -49,6 +51,7 @@ def agent_tool(
             arguments=get_type_hints(method)["arguments"],
             method=method,
             due=due,
+            reads=reads,
         )
 
     return made

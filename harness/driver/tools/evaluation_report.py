@@ -11,7 +11,8 @@ from harness.plans.approved import objective_of
 @agent_tool(
     "The score that the harness recomputed on validation: mean, spread, one value for each"
     " seed, interval, and the number to claim. On hidden labels it is what was told: a number on a"
-    " grid, or that it is not better."
+    " grid, or that it is not better.",
+    reads=True,
 )
 async def evaluation_report(context: ToolContext, arguments: ExperimentArguments) -> Answer:
     experiment, project = context.experiment(arguments.experiment), context.project

@@ -20,7 +20,8 @@ class RunStatusArguments(ExperimentArguments):
 
 @agent_tool(
     "The state of the experiment's runs, with findings. With wait_seconds it waits until they"
-    " have ended, an alarm is raised or the time has passed."
+    " have ended, an alarm is raised or the time has passed.",
+    reads=True,
 )
 async def run_status(context: ToolContext, arguments: RunStatusArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from claude_agent_sdk import SdkMcpTool
+from claude_agent_sdk import SdkMcpTool, ToolAnnotations
 
 from harness.domain.plain_text import plain_value
 from harness.driver.tool_context import ToolContext
@@ -78,7 +78,11 @@ def sdk_tool(
         return _content(answer)
 
     return SdkMcpTool(
-        name=tool.name, description=tool.description, input_schema=tool.schema, handler=handle
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.schema,
+        handler=handle,
+        annotations=ToolAnnotations.model_validate({"readOnlyHint": tool.reads}),
     )
 
 

@@ -11,7 +11,8 @@ class TrainingLineageArguments:
 
 
 @agent_tool(
-    "Dataset, runs, judged results, models, evaluations and promotions of one program or model."
+    "Dataset, runs, judged results, models, evaluations and promotions of one program or model.",
+    reads=True,
 )
 async def training_lineage(context: ToolContext, arguments: TrainingLineageArguments) -> Answer:
     return lineage(context.project, arguments.name)

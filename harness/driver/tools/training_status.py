@@ -17,7 +17,8 @@ class TrainingStatusArguments:
 
 @agent_tool(
     "Training programs with their runs, models with their states, and what is served. With"
-    " experiment it waits until that program's run has ended or wait_seconds have passed."
+    " experiment it waits until that program's run has ended or wait_seconds have passed.",
+    reads=True,
 )
 async def training_status(context: ToolContext, arguments: TrainingStatusArguments) -> Answer:
     project, experiment = context.project, arguments.experiment
