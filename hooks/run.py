@@ -74,6 +74,10 @@ def start():
         package.__path__ = folders
     Filter.path = os.path.join(library, "domain", "plain_text.py")
     sys.meta_path.insert(0, Filter)
+    given = os.environ.get("HARNESS_COMPILED", "")
+    if os.path.isabs(given):  # inside `harness claude`: made outside, read-only here
+        sys.pycache_prefix, sys.dont_write_bytecode = given, True
+        return
     state = os.environ.get("XDG_STATE_HOME") or os.path.join("~", ".local", "state")
     cache = os.path.join(os.path.expanduser(state), "harness", "pycache")
     outside = os.path.isabs(cache)

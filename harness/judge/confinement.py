@@ -55,14 +55,16 @@ def session_confinement(
     program: Path,
     folder: Path,
     private: Iterable[Path],
+    plugins: Iterable[Path] = (),
 ) -> Confinement:
     """The project writable but for what no agent may change, HOME read-only but for the CLI's
-    `config`, none of the harness's `states`, the network as it is."""
+    `config`, `plugins` to be read, none of the harness's `states`, the network as it is."""
     layout, settings = project.layout, project.settings
     layout.experiments.mkdir(parents=True, exist_ok=True)
     root = layout.root
     around = [
         *_around(home, (states, layout.state)),
+        *(path for plugin in plugins for path in _around(plugin, (states, layout.state))),
         *(Path(item) for item in settings.readable),
         *(hop.parent for hop in (program, program.resolve())),
         folder,

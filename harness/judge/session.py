@@ -28,6 +28,7 @@ from harness.judge import (
     client,
     own_file,
 )
+from harness.judge.compiled import COMPILED, compile_hooks
 from harness.judge.confinement import session_confinement
 from harness.judge.identity import (
     CALLER,
@@ -56,6 +57,7 @@ _PREFIX = "harness-judge-"
 _PLACE = "/tmp"
 """Not TMPDIR: a socket's path has a hundred characters at most."""
 _HERE = Path(__file__).resolve().parent
+_PLUGIN = "--plugin-dir"
 _PRINTS = ("-p", "--print")
 """Options of the CLI with which it answers once, to a program as a rule: nobody is asked."""
 
@@ -79,6 +81,11 @@ class JudgeFolder:
     def home(self) -> Path:
         """HOME inside: links to what is in the person's, and the CLI's own file beside them."""
         return self.path / "home"
+
+    @property
+    def compiled(self) -> Path:
+        """Byte code of the hooks; read-only inside."""
+        return self.path / "compiled"
 
     @property
     def temporary(self) -> Path:
@@ -133,6 +140,8 @@ def _lead(
     config.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not named and not (folder.home / config.name).exists():
         (folder.home / config.name).symlink_to(config)
+    plugins = _plugins(arguments, layout.root)
+    compile_hooks(folder.compiled, layout.root, plugins)
     confined: Confinement = session_confinement(
         project,
         project.ledger.plan(),
@@ -142,6 +151,7 @@ def _lead(
         program=cli,
         folder=folder.path,
         private=(folder.home, folder.temporary),
+        plugins=plugins,
     )
     words = [
         *program("front.py")[:3],
@@ -191,6 +201,7 @@ def _environment(
         client.SOCKET: str(folder.socket),
         SANDBOX: sandbox.kind.value,
         CLIENT: str(folder.programs / "harness"),
+        COMPILED: str(folder.compiled),
         SESSION_MARK: mark,
     }
 
@@ -201,6 +212,22 @@ def _own_server(arguments: Sequence[str]) -> list[str]:
     if any(word.partition("=")[0] == "--settings" for word in arguments):
         return []
     return ["--settings", json.dumps({"enabledMcpjsonServers": [MCP_SERVER]})]
+
+
+def _plugins(arguments: Sequence[str], root: Path) -> list[Path]:
+    """Folders of plugins that the CLI is started with; the project's own files are there anyway."""
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    named = [
+        word.partition("=")[2] if "=" in word else following
+        for word, following in pairs
+        if word.partition("=")[0] == _PLUGIN
+    ]
+    folders = [Path(os.path.abspath(os.path.expanduser(name))) for name in named if name]
+    return [
+        folder
+        for folder in folders
+        if folder.is_dir() and not folder.resolve().is_relative_to(root)
+    ]
 
 
 def _is_below(pid: int, above: int) -> bool:

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hook_project import HookProject
+from hook_project import REPOSITORY, HookProject
 
 STANDING = {
     "plan": "toy v1",
@@ -148,6 +150,29 @@ def test_settings_that_kill_guards_are_said_with_what_mends_them(
     assert line.startswith(f"harness: guards do not work: .claude/{file} {said}")
     assert line.endswith(f"; run: harness {command}")
     assert "terminal" not in line  # the hint is for the model
+
+
+def test_the_plugins_is_a_line_of_the_persons_own_settings(trained: HookProject, tmp_path: Path):
+    """As docs/hooks.md has it: a shell runs it, and no variable names project or plugin."""
+    page = (REPOSITORY / "docs/hooks.md").read_text("utf-8")
+    line = re.search(r'"command": "(CLAUDE_PLUGIN_ROOT=[^"]*)"', page)
+    assert line
+    command = [
+        "sh",
+        "-c",
+        line[1].replace("PLUGIN ", f"{REPOSITORY} ").replace("PLUGIN/", f"{REPOSITORY}/"),
+    ]
+    environment = {**trained.environment}
+    del environment["CLAUDE_PROJECT_DIR"]
+    for folder, shown in ((trained.root, "exp-0002 run-01 epoch 3/4"), (tmp_path / "home", "")):
+        folder.mkdir(exist_ok=True)
+        payload = json.dumps({"session_id": "s-1", "cwd": str(folder)}).encode()
+        ended = subprocess.run(
+            command, input=payload, env=environment, cwd=folder, capture_output=True
+        )
+        assert (ended.returncode, ended.stderr) == (0, b"")
+        assert ended.stdout.decode().startswith(shown)
+        assert bool(ended.stdout) is bool(shown)
 
 
 class TestOwnLine:

@@ -2,16 +2,12 @@
 silent elsewhere."""
 
 import shlex
-import shutil
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from harness.contract.roles import ROLES
 from harness.model_gateway.wire import newest_text
 from tests.cli.journey import Journey
-from tests.interactive import lab
 from tests.interactive.gateway import bash, call, delegate, shown
 from tests.interactive.place import ROOT
 from tests.interactive.sdk import FILES_SERVER, play
@@ -25,21 +21,6 @@ AS_PLUGIN: dict[str, Any] = {
     "allowed_tools": ["Bash", "Read", "Write", "Edit", "Agent", "mcp__files", SERVER],
     "mcp_servers": FILES_SERVER,
 }
-PLUGIN_PARTS = (
-    ".claude-plugin",
-    "agents",
-    "commands",
-    "hooks",
-    "harness/guard/policy",
-    "harness/guard/hooks",
-)
-FILTER = "harness/domain/plain_text.py"
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Journey:
-    """A project with a plan and .harness/, and no settings, hooks or commands of its own."""
-    return lab.make_fresh(tmp_path, "--hooks", "plugin")
 
 
 def outside(root: Path) -> dict[str, bytes]:
@@ -51,19 +32,6 @@ def outside(root: Path) -> dict[str, bytes]:
         for path in found
         if parts[path][0] not in (".git", ".harness")
     }
-
-
-@pytest.fixture
-def copied(tmp_path: Path) -> Path:
-    """The plugin at another place: a session that is told to write to it must not reach this
-    repository."""
-    plugin = tmp_path / "plugin"
-    for name in PLUGIN_PARTS:
-        shutil.copytree(ROOT / name, plugin / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (plugin / "harness" / "__init__.py").touch()
-    (plugin / "harness" / "domain").mkdir()
-    shutil.copy(ROOT / FILTER, plugin / FILTER)
-    return plugin
 
 
 def test_it_enforces_with_nothing_in_the_repository(bare: Journey, copied: Path) -> None:

@@ -16,6 +16,12 @@ from tests.screen import Screen
 SANDBOXES = ("bwrap", "landlock")
 
 
+def require_sandbox(name: str) -> None:
+    """Skip the test where this machine does not have it."""
+    if reason := available()[SandboxKind(name)]:
+        pytest.skip(f"{name}: {reason}")
+
+
 @dataclass(frozen=True)
 class Inside:
     """A project, and `claude` on its person's PATH: bash, but for the settings that it is given."""
@@ -24,8 +30,7 @@ class Inside:
     sandbox: str
 
     def __post_init__(self) -> None:
-        if reason := available()[SandboxKind(self.sandbox)]:
-            pytest.skip(f"{self.sandbox}: {reason}")
+        require_sandbox(self.sandbox)
 
     @property
     def programs(self) -> Path:

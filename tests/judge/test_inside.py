@@ -72,6 +72,24 @@ def test_nothing_that_decides_can_be_written(inside: Inside) -> None:
     assert {name: (root / name).read_bytes() for name in kept} == before
 
 
+def test_hooks_find_their_byte_code_which_nobody_inside_can_change(inside: Inside) -> None:
+    """Each call would compile all that it imports otherwise."""
+    given = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
+    call = json.dumps({**given, "cwd": str(inside.journey.root)})
+    hook = "/usr/bin/python3 -I -S -v .claude/hooks/harness/run.py PreToolUse"
+    answer = inside.run(f"echo '{call}' | {hook} 2> said.txt; echo code $?")
+    assert "code 0" in answer.stdout, answer.stdout + answer.stderr
+    said = (inside.journey.root / "said.txt").read_text()
+    assert "frame.cpython" in said
+    ours = [line for line in said.splitlines() if "/hooks/harness/lib/" in line]
+    assert [line for line in ours if line.startswith("# code object from /")] == []
+    kept = "find $HARNESS_COMPILED -name '*.pyc' | head -1"
+    tries = f"touch $HARNESS_COMPILED/x && echo GOT; rm $({kept}) && echo GOT; {kept}"
+    answer = inside.run(tries)
+    assert "GOT" not in answer.stdout
+    assert answer.stdout.strip().endswith(".pyc")
+
+
 def test_a_draft_of_the_plan_is_written_and_checked_inside(inside: Inside) -> None:
     draft = "plans/plan.draft.md"
     answer = inside.run(
