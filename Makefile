@@ -16,7 +16,7 @@ help:
 	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
 	@echo "make cheats  known cheats and honest work, with all defences off and on, sandboxed and unsandboxed"
 	@echo "make detectors  faults injected into real training, healthy runs and real logs: what the detectors say (20 minutes)"
-	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another)"
+	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another, RECORD=1 to write the evidence)"
 	@echo "make smollm2  the small language model that post-training is proved on (94 MB, Apache-2.0)"
 	@echo "make posttrain  preference tuning end to end with it, over 3 seeds (under ten minutes)"
 	@echo "make scorecard  docs/SCORECARD.md and the README's list from docs/scorecard.yaml and docs/evidence/"
@@ -72,7 +72,7 @@ detectors: setup
 	@OMP_NUM_THREADS=1 $(BIN)/python -m bench.detectors --record --processes $(JOBS)
 
 compat: setup
-	@$(BIN)/python -m tests.compat $(if $(WITH),--with $(WITH))
+	@$(BIN)/python -m tests.compat $(if $(WITH),--with $(WITH)) $(if $(RECORD),--record)
 
 lint: setup
 	$(BIN)/ruff check .

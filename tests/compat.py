@@ -3,7 +3,8 @@ newest.
 
 Pinned is the CLI that comes with the installed Agent SDK. The newest is asked of npm, where the CLI
 is published, or else of pip, whose newest Agent SDK carries one. `--with VERSION` takes that
-version of npm's instead, and further words go to pytest.
+version of npm's instead, `--record` writes docs/evidence/compat.json, and further words go to
+pytest.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from bench._record import record
 from harness.driver.environment import bundled_cli
 from tests.interactive.place import CLI
 
@@ -103,6 +105,9 @@ def main() -> int:
     reader.add_argument(
         "--with", dest="version", help="this version of npm's instead of the newest"
     )
+    reader.add_argument(
+        "--record", action="store_true", help="write docs/evidence/compat.json at the end"
+    )
     given, words = reader.parse_known_args()
     pinned = version_of(bundled_cli())
     results = {pinned: prove(bundled_cli(), pinned, words)}
@@ -119,6 +124,10 @@ def main() -> int:
             results[version] = prove(other, version, words)
     for version, passed in results.items():
         print(f"Claude Code {version}: {'pass' if passed else 'FAIL'}")
+    if given.record and not (words or given.version):
+        figures = {"pinned": pinned, "newest": version}
+        result = {"result": "pass" if all(results.values()) else "FAIL"}
+        record("compat", "make compat RECORD=1", figures | result)
     return 0 if all(results.values()) else 1
 
 

@@ -21,11 +21,14 @@ def cli() -> Path:
 def clean_environment(home: Path, gateway: OpenGateway) -> dict[str, str]:
     """Everything that a session's processes get. Nothing comes from ours; `harness` is not on its
     PATH."""
-    temporary = home / "tmp"
-    for folder in (home / "config", temporary):
+    temporary, programs = home / "tmp", home / "programs"
+    for folder in (home / "config", temporary, programs):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not (programs / "claude").is_symlink():
+        (programs / "claude").symlink_to(cli())
     return {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        # `harness claude` starts the `claude` of the person's PATH.
+        "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(home),
         "XDG_STATE_HOME": str(home / "state"),
         "CLAUDE_CONFIG_DIR": str(home / "config"),
