@@ -1,7 +1,8 @@
 """Which working tree of a project this is: linked worktrees and clones on one machine share a
 state directory and its ledger, and an experiment's files are in the tree that opened it.
 
-`<state>/trees.json` holds id -> {root, worktree, state} of each tree that opened an experiment.
+`<state>/trees.json` holds id -> {root, worktree, state} of each tree that opened an experiment or
+ran a loop.
 A tree is known by its folder. Where that folder is gone, the tree of the same worktree name has
 its place: it was moved, or taken over. A state directory that was copied knows the trees beside
 the original; `state` tells.

@@ -21,8 +21,8 @@ class Tree:
     """The working tree in which an experiment was opened: its files are there."""
 
     id: str
-    """Drawn at random when the tree opened its first experiment; only its own machine knows the
-    folder."""
+    """Drawn at random when the tree opened its first experiment or ran its first loop; only its own
+    machine knows the folder."""
     worktree: str
     """git's name of the linked worktree; empty for the main one, and without git."""
     branch: str

@@ -120,21 +120,14 @@ def run_loop(
 
 
 def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
-    """End the processes of every open session whose driver is gone, and record it as cut.
-
-    Raises RefusedError (loop_running) when the driver of an open session is alive.
-    """
-    open_sessions = ledger.sessions(open_only=True)
-    for session in open_sessions:
-        if session.driver != identity() and is_same_alive(session.driver):
-            raise RefusedError(
-                f"Another loop is running in this project: session {session.id}, process"
-                f" {session.driver['pid']}.",
-                hint="Wait for it to end, or end that process, then run `harness continue`.",
-                code="loop_running",
-            )
-    # Refuse before anything is ended: nothing of another loop may be touched half-way.
-    for session in open_sessions:
+    """End the processes of every open session whose driver is gone, and record it as cut. One whose
+    driver lives is led by the loop of another working tree."""
+    left = [
+        session
+        for session in ledger.sessions(open_only=True)
+        if session.driver == identity() or not is_same_alive(session.driver)
+    ]
+    for session in left:
         ended = end_session_processes(session_folders(layout, session.id), session.id, grace=0.0)
         detail = "its driver ended without closing it" + (
             f"; {ended} of its processes were ended" if ended else ""
@@ -143,7 +136,7 @@ def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
         ledger.append(
             SessionEnded(session=session.id, outcome="cut", detail=detail, turns=0, cost_usd=cost)
         )
-    return open_sessions
+    return left
 
 
 def _close_leftovers(project: Project, on_progress: OnProgress) -> None:

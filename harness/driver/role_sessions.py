@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from harness.artifacts.trees import this_tree
 from harness.contract.roles import ROLE_BY_NAME
 from harness.domain.sandbox import Sandbox
 from harness.driver.callbacks import Guard
@@ -115,6 +116,7 @@ class RoleSessions:
                 step=step.key,
                 sandbox=self._sandbox.kind.value,
                 driver=identity(),
+                tree=this_tree(self._project.layout).id,
             )
         )
 

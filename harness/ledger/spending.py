@@ -6,18 +6,19 @@ killed in between leaves the worst case, which then counts. A line torn by a pow
 torn first line was not sent, a torn second one leaves the worst case.
 """
 
+import contextlib
 import json
 import os
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
 from harness.errors import GatewayError
-from harness.files import canonical_json, owner_only, private_folder, sync_directory
+from harness.files import canonical_json, lock, owner_only, private_folder, sync_directory
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.ledger import Ledger
 
@@ -39,6 +40,18 @@ class SpendingLog:
         self._path, self._plan = path, plan
         self._lock = threading.Lock()
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else reserves meanwhile: loops of several working trees share a budget. Raises
+        GatewayError."""
+        with contextlib.ExitStack() as stack:
+            try:
+                private_folder(self._path.parent)
+                stack.enter_context(lock(self._path.with_suffix(".lock")))
+            except OSError as error:
+                raise _not_written(self._path, error) from error
+            yield
+
     def reserve(self, *, session: str, role: str, usd: float) -> str:
         """Note the worst case before a request is sent; returns the request's id. Raises
         GatewayError: then do not send."""
@@ -53,10 +66,15 @@ class SpendingLog:
         stands."""
         self._append({"id": request, "usd": usd, "usage": dict(usage)})
 
-    def spent_usd(self) -> float:
-        """By all requests of the plan so far. Raises GatewayError."""
-        paid = read_spending(self._path).values()
-        return sum(request.usd for request in paid if request.plan == self._plan)
+    def spent_usd(self, *, without: Container[str] = ()) -> float:
+        """By all requests of the plan so far, but for those whose ids are in `without`. Raises
+        GatewayError."""
+        paid = read_spending(self._path)
+        return sum(
+            request.usd
+            for name, request in paid.items()
+            if request.plan == self._plan and name not in without
+        )
 
     def _append(self, line: Mapping[str, Any]) -> None:
         try:
@@ -69,11 +87,15 @@ class SpendingLog:
                 if new:
                     sync_directory(self._path.parent)
         except OSError as error:
-            raise GatewayError(
-                f"What a request costs cannot be written to {self._path}: {error}.",
-                hint="Make room or give the right to write, then run `harness continue`.",
-                code="spending_not_written",
-            ) from error
+            raise _not_written(self._path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> GatewayError:
+    return GatewayError(
+        f"What a request costs cannot be written to {path}: {error}.",
+        hint="Make room or give the right to write, then run `harness continue`.",
+        code="spending_not_written",
+    )
 
 
 def read_spending(path: Path) -> dict[str, Paid]:

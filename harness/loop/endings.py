@@ -63,7 +63,7 @@ def budget_spent(state: LoopState, *, opens: bool = True, trains: bool = True) -
     `opens`: the step opens an experiment; `trains`: it trains.
     """
     limits, spent = state.limits, state.spent
-    if opens and len(state.experiments) >= limits.experiments:
+    if opens and len(state.experiments) + spent.elsewhere >= limits.experiments:
         return _budget(f"All {limits.experiments} experiments are used (budget.experiments).")
     if trains and spent.minutes >= limits.total_minutes:
         return _budget(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.artifacts.trees import own_trees
 from harness.decisions.diagnoses import model_name
 from harness.domain.findings import BYPASSED, STOPPED
 from harness.domain.records import Experiment, Objective, Run
@@ -92,13 +93,13 @@ def load_state(
     """
     approved = project.plan()
     plan = plan_from(approved.content)
-    going = {experiment.id for experiment in project.undecided()}
+    known = [item for item in project.ledger.experiments() if item.plan == approved.name]
+    here = {experiment.id for experiment in project.here(known)}
     experiments = [
         experiment
-        for experiment in project.ledger.experiments()
-        if experiment.plan == approved.name
+        for experiment in known
         # What another tree has in work is led there.
-        and (experiment.status in CLOSED_EXPERIMENTS or experiment.id in going)
+        if experiment.status in CLOSED_EXPERIMENTS or experiment.id in here
     ]
     verdicts = [project.ledger.verdicts(experiment.id) for experiment in experiments]
     progress = improvements(
@@ -107,7 +108,10 @@ def load_state(
         functools.partial(is_better, project, approved),
     )
     states = [
-        _experiment(project, experiment, recorded, improved=better, supervised=supervised)
+        replace(
+            _experiment(project, experiment, recorded, improved=better, supervised=supervised),
+            here=experiment.id in here,
+        )
         for experiment, recorded, better in zip(experiments, verdicts, progress, strict=True)
     ]
     if states:
@@ -115,7 +119,10 @@ def load_state(
         states[-1] = replace(states[-1], ideas=tuple(ideas))
     return LoopState(
         limits=_limits(plan),
-        spent=_spent(project, approved, plan, experiments[-1] if experiments else None),
+        spent=replace(
+            _spent(project, approved, plan, experiments[-1] if experiments else None),
+            elsewhere=len(known) - len(experiments),
+        ),
         experiments=tuple(states),
         sessions=_sessions(project, approved),
         unchanged=unchanged,
@@ -167,9 +174,15 @@ def _untellable(
 
 
 def _sessions(project: Project, approved: ApprovedPlan) -> tuple[SessionState, ...]:
-    """Those since this plan was first approved: each plan numbers its experiments from 1."""
+    """Those of this tree since this plan was first approved: each plan numbers its experiments from
+    1, and each tree its own."""
     first = next(plan.at for plan in project.ledger.plans() if plan.name == approved.name)
-    sessions = [session for session in project.ledger.sessions() if session.started_at >= first]
+    trees = own_trees(project.layout) | {""}
+    sessions = [
+        session
+        for session in project.ledger.sessions()
+        if session.started_at >= first and session.tree in trees
+    ]
     if not sessions:
         return ()
     ended = project.ledger.loop_ended_at() or ""

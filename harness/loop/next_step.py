@@ -58,10 +58,11 @@ def next_step(state: LoopState) -> Step:
         return StopLoop(
             reason=StopReason.FAILURES, detail=f"{state.unchanged} steps in a row changed nothing."
         )
-    for place, experiment in enumerate(state.experiments):
+    own = [experiment for experiment in state.experiments if experiment.here]
+    for place, experiment in enumerate(own):
         if not experiment.closed:
             return _continue(state, place + 1, experiment)
-    return stop_between(state) or _build(state, len(state.experiments) + 1, None)
+    return stop_between(state) or _build(state, len(own) + 1, None)
 
 
 def _continue(state: LoopState, index: int, experiment: ExperimentState) -> Step:
@@ -132,16 +133,10 @@ def _build(state: LoopState, index: int, experiment: ExperimentState | None) -> 
 def _next_build(
     state: LoopState, index: int, experiment: ExperimentState | None, attempt: int
 ) -> Build:
-    kept = [
-        earlier.id
-        for earlier in state.experiments[: index - 1]
-        if earlier.status is ExperimentStatus.KEPT
-    ]
-    before = (
-        experiment
-        if experiment is not None and _newest(experiment) is not None
-        else _previous(state, index)
-    )
+    earlier = _earlier(state, experiment)
+    kept = [item.id for item in earlier if item.status is ExperimentStatus.KEPT]
+    previous = earlier[-1] if earlier else None
+    before = experiment if experiment is not None and _newest(experiment) is not None else previous
     verdict = _newest(before)
     return Build(
         index=index,
@@ -161,8 +156,10 @@ def _candidates(state: LoopState, before: ExperimentState | None) -> tuple[Idea,
     return rank(before.ideas, before.alarms, tried)
 
 
-def _previous(state: LoopState, index: int) -> ExperimentState | None:
-    return state.experiments[index - 2] if index > 1 else None
+def _earlier(state: LoopState, experiment: ExperimentState | None) -> tuple[ExperimentState, ...]:
+    """Those before `experiment`, or all, where none is open."""
+    known = state.experiments
+    return known if experiment is None else known[: known.index(experiment)]
 
 
 def _newest(experiment: ExperimentState | None) -> VerdictState | None:

@@ -100,6 +100,8 @@ class ExperimentState:
     held_out: VerdictState | None = None
     decided: DecisionKind | None = None
     """The newest decision about it, whoever made it: KEEP, DISCARD, APPROVE, REJECT, ITERATE ..."""
+    here: bool = True
+    """Whether it was opened in this working tree."""
     improved: bool = False
     """Whether it beat all before it by more than the noise, in the plan's direction."""
 
@@ -134,6 +136,8 @@ class LoopSpending:
     """By all sessions."""
     held_out_left: int = 1
     """Held-out evaluations that the plan still allows."""
+    elsewhere: int = 0
+    """Experiments under the plan that other working trees have in work."""
     untellable: frozenset[Split] = frozenset()
     """Splits with secret labels of which the plan's bits allow no further answer."""
 
@@ -143,9 +147,10 @@ class LoopState:
     limits: LoopLimits
     spent: LoopSpending = field(default_factory=LoopSpending)
     experiments: tuple[ExperimentState, ...] = ()
-    """All under the plan, oldest first; the k-th has index k."""
+    """Under the plan, oldest first; of other working trees those that are closed. The k-th of this
+    tree has index k: what another tree does meanwhile changes no number."""
     sessions: tuple[SessionState, ...] = ()
-    """Oldest first."""
+    """Of this working tree, oldest first."""
     unchanged: int = 0
     """How many steps in a row left this state as it was; the loop's runner counts them."""
 

@@ -1,5 +1,6 @@
 """The budget: what each role spent, and whether one more request fits in the worst case."""
 
+import contextlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -49,15 +50,19 @@ class Meter:
     spent_before_usd: float = 0.0
     """By earlier sessions on the same budget, without what `log` holds."""
     log: SpendingLog | None = None
-    """Where every request is recorded; what it already holds is read before the first request."""
+    """Where every request is recorded, also those of another working tree's loop: what these cost
+    is read before each request."""
     roles: dict[str, RoleSpending] = field(default_factory=dict)
     reserved_usd: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _log_read: bool = field(default=False, repr=False)
+    _own: set[str] = field(default_factory=set, repr=False)
+    """Its reservations in `log`."""
+    _others_usd: float = field(default=0.0, repr=False)
 
     @property
     def spent_usd(self) -> float:
-        return self.spent_before_usd + sum(spent.usd for spent in self.roles.values())
+        own = sum(spent.usd for spent in self.roles.values())
+        return self.spent_before_usd + self._others_usd + own
 
     def reserve(self, request: RecordedRequest) -> Reservation:
         """Raises Refusal when the price is unknown or the worst case exceeds the budget,
@@ -74,8 +79,9 @@ class Meter:
         worst = worst_case_usd(request, price)
         line = None
         # The lock spans check and reservation: two requests must not both fit into the same rest.
-        with self._lock:
-            self._read_log()
+        with self._lock, contextlib.nullcontext() if self.log is None else self.log.held():
+            if self.log is not None:
+                self._others_usd = self.log.spent_usd(without=self._own)
             committed = self.spent_usd + self.reserved_usd
             if committed + worst > self.budget_usd:
                 raise Refusal(
@@ -89,14 +95,9 @@ class Meter:
                 line = self.log.reserve(
                     session=request.asker.session, role=request.asker.role, usd=worst
                 )
+                self._own.add(line)
             self.reserved_usd += worst
         return Reservation(role=request.asker.role, price=price, worst_usd=worst, line=line)
-
-    def _read_log(self) -> None:
-        # Not before the first request: only then is it sure that no other loop writes to the log.
-        if self.log is not None and not self._log_read:
-            self.spent_before_usd += self.log.spent_usd()
-        self._log_read = True
 
     def settle(self, reservation: Reservation, usage: Mapping[str, Any] | None) -> float:
         """Replace a reservation by the real cost, and return it in dollars; without `usage` it is

@@ -1,5 +1,5 @@
-"""One loop a project, one supervisor an experiment: locks that the kernel takes back when their
-holder dies."""
+"""One loop a working tree, one supervisor an experiment: locks that the kernel takes back when
+their holder dies."""
 
 import contextlib
 import os
@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 from harness.artifacts.locate import Layout
+from harness.artifacts.trees import this_tree
 from harness.errors import RefusedError
 from harness.files import lock
 
@@ -32,12 +33,13 @@ def supervising(layout: Layout, experiment: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def looping(layout: Layout) -> Iterator[None]:
-    """Hold the project for one loop. Raises RefusedError (loop_running)."""
-    path = layout.state / "locks" / "loop.lock"
+    """Hold the working tree for one loop. Raises RefusedError (loop_running)."""
+    # Not the state directory: trees share it, and each has an experiment of its own in work.
+    path = layout.state / "locks" / f"loop-{this_tree(layout).id}.lock"
     with lock(path, wait=False) as held:
         if not held:
             raise RefusedError(
-                "Another loop is running in this project: process"
+                "Another loop is running in this working tree: process"
                 f" {path.read_text('ascii') or '(unknown)'}.",
                 hint="Wait for it to end, or end that process, then run `harness continue`.",
                 code="loop_running",

@@ -427,3 +427,18 @@ def test_w6_a_higher_tier_counts_for_a_lower_target() -> None:
 def test_w6_fifty_failures_stop() -> None:
     failed = [closed(n, DISCARDED, validation=verdict(Verdict.FAIL)) for n in range(1, 51)]
     assert next_step(state(*failed, limits=limits(experiments=500))).key == "stop-patience"
+
+
+def test_another_trees_experiments_change_no_number_of_this_one() -> None:
+    """Its kept one is the parent, and its open ones count for the budget."""
+    elsewhere = closed(1, KEPT, held_out=verdict(tier=Tier.MUST), here=False)
+    wanted = limits(stop_tier=Tier.COULD)
+    assert next_step(state(elsewhere, limits=wanted)) == Build(
+        index=1, attempt=1, parent="exp-0001"
+    )
+    own = experiment(2, status=ExperimentStatus.RUNNING, runs=DONE, result_written=False)
+    later = closed(3, DISCARDED, here=False)
+    given = state(elsewhere, own, later, sessions=BUILT, limits=wanted)
+    assert next_step(given) == JudgeResult(experiment="exp-0002", index=1, attempt=1)
+    full = LoopSpending(held_out_left=20, elsewhere=7)
+    assert next_step(state(elsewhere, limits=wanted, spent=full)).key == "stop-budget"

@@ -518,6 +518,19 @@ def test_what_was_in_flight_at_a_kill_counts_as_its_worst_case(service, tmp_path
         assert ask(gateway, max_tokens=10_000).status_code == 200
 
 
+def test_loops_of_two_trees_share_the_budget(service, tmp_path):
+    """What the other spent meanwhile counts, also what it has in flight."""
+    path = tmp_path / "spending.jsonl"
+    other = SpendingLog(path, "p")
+    with Gateway(live(service, meter=Meter(budget_usd=1, log=SpendingLog(path, "p")))) as gateway:
+        assert ask(gateway).status_code == 200
+        request = other.reserve(session="other", role="builder", usd=0.99)
+        assert ask(gateway).status_code == 403
+        other.settle(request, usd=0.1, usage={})
+        assert ask(gateway).status_code == 200
+        assert gateway.answerer.meter.spent_usd == pytest.approx(0.1 + 2 * COST)
+
+
 def test_a_refusal_of_the_service_is_written_down_as_nothing(service, tmp_path):
     service.status = 529
     log = SpendingLog(tmp_path / "spending.jsonl", "p")

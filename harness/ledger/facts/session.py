@@ -47,6 +47,8 @@ class SessionStarted(Fact):
     step: str
     sandbox: str
     driver: dict[str, Any]  # pid, boot, started
+    # id of the working tree whose loop leads it; each numbers its own experiments
+    tree: str = ""
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -104,6 +106,7 @@ class Session:
     sandbox: str
     driver: dict[str, Any]
     started_at: str
+    tree: str = ""
     ended_at: str | None = None
     outcome: str | None = None
     detail: str = ""
@@ -175,7 +178,7 @@ sessions = sa.Table(
     sa.Column("experiment", sa.Text),
     *required(sa.Text, "step", "sandbox"),
     *required(JSON, "driver"),
-    *required(sa.Text, "started_at"),
+    *required(sa.Text, "started_at", "tree"),
     sa.Column("ended_at", sa.Text),
     sa.Column("outcome", sa.Text),
     *required(sa.Text, "detail"),
