@@ -141,7 +141,7 @@ class World:
 
     def seed(self, number: int) -> int:
         """The plan's seed of a number, from 1."""
-        return seeds_for(self.project.plan().sha256, number)[-1]
+        return seeds_for(self.project.plan().basis, number)[-1]
 
     def train(
         self,

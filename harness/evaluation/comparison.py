@@ -143,9 +143,9 @@ def compared(
 ) -> dict[str, Any] | None:
     """`Comparison.plain`, `against`, `split` and `seeds` on validation; None without a score.
 
-    Against the best of its line of parents and of what was kept before it under this version of the
-    plan, else the trivial predictor (`tries.Standings`). `parent`: what is said of a parent that is
-    not that; `kept_not_scored`: what was kept and has no score under this version. Corrected for
+    Against the best of its line of parents and of what was kept before it in this comparison,
+    else the trivial predictor (`tries.Standings`). `parent`: what is said of a parent that is
+    not that; `kept_not_scored`: what was kept and has no score in this comparison. Corrected for
     the tries so far: earlier experiments, and code or commands that an experiment left behind after
     their score was seen.
     """
@@ -164,7 +164,7 @@ def compared(
         found["parent"] = _beside(project, approved, experiment, standings)
     unknown = [name for name in standings.kept_before(experiment) if not standings.scored(name)]
     if unknown:
-        found |= {"kept_not_scored": unknown, "plan_version": approved.version}
+        found |= {"kept_not_scored": unknown, "plan_version": approved.comparison}
     return found
 
 
@@ -185,14 +185,14 @@ def _beside(
 
 
 def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -> dict[str, Any]:
-    """A parent that was scored under another version only."""
+    """A parent that was scored in another comparison only."""
     # The trivial predictor is no substitute: almost anything beats it.
     numbers = ("difference", "floor", "better", "p", "p_corrected", "paired")
     return {
         "against": parent,
         "split": Split.VALIDATION.value,
         "inconclusive": Inconclusive.REFERENCE_NOT_SCORED.value,
-        "plan_version": approved.version,
+        "plan_version": approved.comparison,
         **dict.fromkeys(numbers),
         "comparisons": 0,
         "no_longer": {},

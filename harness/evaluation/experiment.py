@@ -332,7 +332,7 @@ def _record(
         predictions=outcome.predictions,
         query=job.look.number,
         sandbox=outcome.sandbox.value,
-        plan_version=job.approved.version,
+        plan_version=job.approved.comparison,
         baseline=outcome.baseline,
         findings=findings,
         predict_seconds=outcome.predict_seconds,

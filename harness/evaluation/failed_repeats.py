@@ -26,11 +26,11 @@ def not_failed(
         failed = _failed_before(project, approved, split, run, checkpoint)
         if failed is None:
             asked.append((run, checkpoint))
-        elif _of(failed) != (run.experiment, run.id, approved.version):
+        elif _of(failed) != (run.experiment, run.id, approved.comparison):
             caller = str(project.caller_for(run.experiment))
             same = {part.name: getattr(failed, part.name) for part in fields(EvaluationRecorded)}
             own = {"experiment": run.experiment, "run": run.id, "seed": run.seed}
-            now = {"plan_version": approved.version, "query": 0, "caller": caller}
+            now = {"plan_version": approved.comparison, "query": 0, "caller": caller}
             project.ledger.append(EvaluationRecorded(**{**same, **own, **now}))
     return asked
 
@@ -44,7 +44,7 @@ def _failed_before(
         for plan in project.ledger.plans()
         if plan.name == approved.name
     }
-    wanted = (checkpoint.id, run.code, scorer_of(approved).hash(), commands[approved.version])
+    wanted = (checkpoint.id, run.code, scorer_of(approved).hash(), commands[approved.comparison])
     failed = [
         made
         for experiment in sorted(
@@ -56,7 +56,7 @@ def _failed_before(
         if (made.checkpoint, made.code, made.scorer, commands.get(made.plan_version)) == wanted
         and any(finding.code in problems.STANDING for finding in made.findings)
     ]
-    mine = [made for made in failed if _of(made) == (run.experiment, run.id, approved.version)]
+    mine = [made for made in failed if _of(made) == (run.experiment, run.id, approved.comparison)]
     chosen = mine or failed
     return chosen[-1] if chosen else None
 

@@ -70,8 +70,7 @@ def more_bits(path: str, limit: float, experiment: str = "EXP") -> str:
     """The one way out when the plan's bits are few or spent; `path` is the plan's."""
     return (
         f"A person sets oracle.bits in {path} above {limit:g} and runs `harness plan approve"
-        f" {path}`; then `harness evaluate {experiment}` again, its parent first: scores count"
-        " under one version of the plan."
+        f" {path}`, which keeps seeds and scores; then `harness evaluate {experiment}` again."
     )
 
 
@@ -91,7 +90,10 @@ def explain(comparison: Mapping[str, Any]) -> str:
     longer significant."""
     if comparison["inconclusive"] == Inconclusive.REFERENCE_NOT_SCORED:
         version = comparison["plan_version"]
-        return f"Inconclusive: {comparison['against']} has no score under plan version {version}."
+        return (
+            f"Inconclusive: {comparison['against']} has no score since plan version {version},"
+            " which began this comparison."
+        )
     if comparison.get("labels") == HIDDEN_LABELS:
         return " ".join([_told(comparison), *_beside(comparison)])
     sentences = [_by_seeds(comparison)]

@@ -6,6 +6,7 @@ taken. The verdict rests on the answer, so it tells nothing more: tier, better o
 held-out says of the gain are words of the same code.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from harness.evaluation.released import (
     bits_told,
     digest,
     latest_release,
+    plan_then,
     told_now,
 )
 from harness.evaluation.scores import (
@@ -134,6 +136,7 @@ class _Exact:
     n_seeds: int
     not_isolated: list[str]
     inputs: str
+    plan: Mapping[str, Any]
 
 
 def _inputs(
@@ -173,13 +176,14 @@ def _exact(
         codes = carried_over(goal, before, score, comparison, reference, rows=rows)
     return _Exact(
         experiment=record.id,
-        plan_version=approved.version,
+        plan_version=approved.comparison,
         score=told,
         codes=codes,
         comparison=comparison if split is Split.VALIDATION else None,
         n_seeds=0 if told is None else told.n_seeds,
         not_isolated=[] if told is None else told.grade.codes,
         inputs=inputs,
+        plan=plan_then(approved),
     )
 
 
@@ -227,6 +231,7 @@ def _compared_again(
             "tier": None if last.tier is None else last.tier.value,
             "codes": list(exact.codes if last.split is Split.HELD_OUT else last.codes),
             "inputs": exact.inputs,
+            "plan": dict(exact.plan),
             "bits": bits,
             "spent": spent + bits,
         }
@@ -275,6 +280,7 @@ def _fact(
         inputs=exact.inputs,
         bits=word.bits,
         spent=spent + word.bits,
+        plan=dict(exact.plan),
     )
 
 

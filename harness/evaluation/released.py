@@ -4,14 +4,17 @@ Of a split whose labels are readable that is the score itself; of a sealed one i
 the last look, see `evaluation.release`.
 """
 
+from dataclasses import replace
 from typing import Any
 
+from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Split, Tier
+from harness.evaluation.ladder import Answer, possible_tiers, value_of
 from harness.evaluation.outcome import told_words
 from harness.evaluation.scores import recorded_evaluations, summarise
 from harness.evaluation.tries import identities
 from harness.files import canonical_json, sha256_bytes
-from harness.ledger.facts import ApprovedPlan, Release
+from harness.ledger.facts import ApprovedPlan, RecordedVerdict, Release
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of, secret
 
@@ -27,9 +30,52 @@ def bits_told(project: Project, approved: ApprovedPlan) -> float:
 def latest_release(
     project: Project, experiment: str, approved: ApprovedPlan, split: Split
 ) -> Release | None:
-    """What was told last about the split, under this version of the plan."""
+    """What was told last about the split in this comparison. Its tier is by the plan's
+    tiers as they are now. None where these changed and the number does not say it, and where it was
+    coarse and the plan has more bits since: then it is told again."""
     told = project.ledger.releases(experiment, split)
-    return told[-1] if told and told[-1].plan_version == approved.version else None
+    if not told or told[-1].plan_version != approved.comparison:
+        return None
+    last, now = told[-1], plan_then(approved)
+    then = now if last.plan is None else last.plan
+    if last.coarse and now["bits"] > then["bits"]:
+        return None
+    if now["tiers"] == then["tiers"] or last.answer == Answer.FAILED:
+        return last
+    possible = _possible(last, objective_of(approved))
+    return replace(last, tier=possible[0]) if len(possible) == 1 else None
+
+
+def plan_then(approved: ApprovedPlan) -> dict[str, Any]:
+    """What of a plan an answer rests on, beside its comparison."""
+    tiers = {tier.value: least for tier, least in objective_of(approved).tiers.items()}
+    return {"tiers": tiers, "bits": bits_limit(approved)}
+
+
+def _possible(told: Release, objective: Objective) -> list[Tier | None]:
+    """The tiers that a score can have of which no more is known than was told."""
+    if told.cell is None or told.bound is not None:
+        return possible_tiers(objective, None, None)
+    low, high = (
+        value_of(cell, told.step, objective.direction) for cell in (told.cell, told.cell + 1)
+    )
+    return possible_tiers(objective, low, high)
+
+
+def tier_now(project: Project, verdict: RecordedVerdict) -> Tier | None:
+    """The tier of a verdict's score by the plan's tiers as they are now; as recorded where another
+    comparison has begun since."""
+    name = project.ledger.experiment(verdict.experiment).plan
+    versions = [plan for plan in project.ledger.plans() if plan.name == name]
+    then = [plan.comparison for plan in versions if plan.at <= verdict.at]
+    score = verdict.score
+    if score is None or then[-1:] != [versions[-1].comparison]:
+        return verdict.tier
+    objective = objective_of(versions[-1])
+    if "released" in score:
+        told = latest_release(project, verdict.experiment, versions[-1], Split(verdict.gate))
+        return verdict.tier if told is None else told.tier
+    return objective.tier(score["mean"]) if score["n_seeds"] >= objective.seeds else None
 
 
 def released_score(

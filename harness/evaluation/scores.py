@@ -199,7 +199,7 @@ def recorded_evaluations(
     split: Split,
     runs: Sequence[Run] | None = None,
 ) -> list[Evaluation]:
-    """One evaluation a counted run: the newest of its final checkpoint under this plan version. As
+    """One evaluation a counted run: the newest of its final checkpoint in this comparison. As
     the ledger holds them: of a split whose labels are nobody's without values."""
     ledger = project.ledger
     counted = counted_runs(ledger.runs(experiment)) if runs is None else runs
@@ -207,7 +207,7 @@ def recorded_evaluations(
     newest = {
         made.run: made
         for made in ledger.evaluations(experiment, split)
-        if made.plan_version == approved.version and finals.get(made.run) == made.checkpoint
+        if made.plan_version == approved.comparison and finals.get(made.run) == made.checkpoint
     }
     return [newest[run.id] for run in counted if run.id in newest]
 

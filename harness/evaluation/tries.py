@@ -19,7 +19,7 @@ from harness.plans.approved import objective_of, secret
 
 @dataclass(frozen=True, kw_only=True)
 class _Standing:
-    """An experiment on validation, under the version of the plan in force."""
+    """An experiment on validation, in the comparison of the plan in force."""
 
     seeds: int
     """That have a score."""
@@ -68,7 +68,7 @@ class Standings:
         return None if self._objective.gain(mean, baseline) < 0 else best
 
     def not_comparable(self, experiment: Experiment) -> bool:
-        """Whether its parent was scored under another version of the plan only."""
+        """Whether its parent was scored in another comparison only, e.g. on other data."""
         parent = experiment.parent
         if parent is None or self.scored(parent):
             return False
@@ -122,7 +122,7 @@ class Standings:
     def _told(self, experiment: str) -> float | None:
         # Chosen by exact scores, the reference's name would tell of the labels.
         told = self._project.ledger.releases(experiment, Split.VALIDATION)
-        now = [one for one in told if one.plan_version == self._approved.version]
+        now = [one for one in told if one.plan_version == self._approved.comparison]
         return now[-1].mean if now else None
 
 
@@ -144,7 +144,7 @@ def earlier_tries(
         another = experiment.plan != approved.name or experiment.number >= number
         if another or experiment.id == reference:
             continue
-        # With a parent that was scored under another version of the plan nothing was compared.
+        # With a parent that was scored in another comparison nothing was compared.
         if standings.not_comparable(experiment):
             continue
         if standings.reference(experiment) == reference:
@@ -160,7 +160,7 @@ def left_behind(project: Project, approved: ApprovedPlan, experiment: str) -> li
     seen = {
         evaluation.run
         for evaluation in project.ledger.evaluations(experiment, Split.VALIDATION)
-        if evaluation.scored and evaluation.plan_version == approved.version
+        if evaluation.scored and evaluation.plan_version == approved.comparison
     }
     last = {(run.code, tuple(run.argv)): run.id for run in runs if run.id in seen}
     if runs:
@@ -178,7 +178,7 @@ def comparison_inputs(
         return None
     standings = Standings(project, approved)
     if standings.not_comparable(experiment):
-        return [experiment.parent, approved.version, identities(own)]
+        return [experiment.parent, approved.basis, identities(own)]
     reference = standings.reference(experiment)
     tries: list[Any] = [
         [
@@ -194,7 +194,7 @@ def comparison_inputs(
         else recorded_evaluations(project, reference, approved, Split.VALIDATION)
     )
     behind = left_behind(project, approved, experiment.id)
-    inputs = [reference, approved.version, identities(own), identities(theirs), tries, behind]
+    inputs = [reference, approved.basis, identities(own), identities(theirs), tries, behind]
     parent = experiment.parent
     if parent is None or parent == reference:
         return inputs

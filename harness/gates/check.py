@@ -180,7 +180,7 @@ def _same(
     if (
         last is None
         or last.evidence != dict(evidence.hashes)
-        or last.verdict is not outcome.verdict
+        or (last.verdict, last.tier) != (outcome.verdict, outcome.tier)
     ):
         return None
     before = [_identity(finding) for finding in last.findings]

@@ -29,6 +29,7 @@ from harness.evaluation.released import released_score, told_now
 from harness.evaluation.scores import counted_runs, recorded_evaluations, seed_findings
 from harness.evaluation.tries import comparison_inputs
 from harness.files import canonical_json, sha256_bytes
+from harness.gates import scores
 from harness.gates.alarms import open_by_run
 from harness.gates.claim_facts import prose_findings
 from harness.gates.config_changes import config_changes
@@ -133,7 +134,6 @@ def _of_plan(project: Project, approved: ApprovedPlan, gate: GateName) -> dict[s
     """What the plan asks for and froze."""
     return {
         "objective": objective_of(approved),
-        "plan_version": approved.version,
         "checkpoint_every": checkpoint_cadence(approved),
         "isolation_required": approved.content.get("sandbox") == "required",
         "plan_seeds": seeds_of(
@@ -145,7 +145,7 @@ def _of_plan(project: Project, approved: ApprovedPlan, gate: GateName) -> dict[s
 
 def _hashes(evidence: GateEvidence, approved: ApprovedPlan) -> dict[str, str]:
     return {
-        "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
+        "plan": _digest(_judging(evidence, approved)),
         "frozen": _digest(_identities((*evidence.frozen_changes, *evidence.tampering))),
         **_control_hash(evidence.control_changes),
         **_prose_hash(evidence.prose),
@@ -173,7 +173,11 @@ def _score(
 
 def _told_hash(score: Mapping[str, Any] | None) -> dict[str, str]:
     """Of what was told of a sealed split: the verdict rests on it."""
-    return {} if score is None or "released" not in score else {"told": _digest(dict(score))}
+    if score is None or "released" not in score:
+        return {}
+    # The tiers may be others since: `_judging` has what is left of them.
+    told = {key: one for key, one in score["released"].items() if key not in ("tier", "or_more")}
+    return {"told": _digest({**score, "released": told})}
 
 
 def changed(project: Project, verdict: RecordedVerdict) -> tuple[str, ...]:
@@ -337,6 +341,19 @@ def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:
         if of_run.final is not None and of_run.final.actual is not None:
             hashes[f"{name}/checkpoint"] = of_run.final.actual
     return hashes
+
+
+def _judging(evidence: GateEvidence, approved: ApprovedPlan) -> list[Any]:
+    """What of the plan decides the verdict. Of the tiers it is whether the score reaches the least
+    one; budget, loop, alarms and gate mode decide nothing here."""
+    return [
+        approved.basis,
+        approved.splits,
+        evidence.checkpoint_every,
+        evidence.isolation_required,
+        deterministic(approved),
+        [one.code for one in scores.tier(evidence)],
+    ]
 
 
 def _launches_hash(launched: Sequence[Run], counted: Sequence[Run]) -> dict[str, str]:

@@ -84,7 +84,6 @@ class ValidationReference:
 class GateEvidence:
     gate: GateName
     objective: Objective
-    plan_version: int
     way_out: str | None = None
     """How to get the bits for a look at secret labels; None where a look can be taken."""
     beside_older: str | None = None

@@ -375,8 +375,8 @@ def reference(evidence: GateEvidence) -> Iterator[Finding]:
     for name in comparison.get("kept_not_scored", ()):
         yield finding(
             "kept_not_scored",
-            f"{name} is kept and has no score under version {comparison['plan_version']} of the"
-            f" plan: {own} is not compared with it.",
+            f"{name} is kept and has no score since version {comparison['plan_version']} of the"
+            f" plan, which began this comparison: {own} is not compared with it.",
             f"Run `harness evaluate {name}`, then ask again.",
             experiment=name,
         )

@@ -23,7 +23,7 @@ from harness.evaluation.experiment import awaiting, unlooked
 from harness.evaluation.noise_floor import compare, compare_to_baseline
 from harness.evaluation.outcome import TRIVIAL, explain
 from harness.evaluation.release import has_room
-from harness.evaluation.released import told_now
+from harness.evaluation.released import tier_now, told_now
 from harness.evaluation.scores import counted_runs, started
 from harness.gates.alarms import open_by_run, undiagnosed_runs
 from harness.gates.collect import changed
@@ -280,7 +280,7 @@ def _verdict(
         verdict=newest.verdict,
         current=closed or not changed(project, newest),
         findings=newest.findings,
-        tier=newest.tier,
+        tier=tier_now(project, newest),
         better=comparison.get("better"),
         why=f"against {comparison['against']}: {explain(comparison)}"
         if comparison

@@ -9,7 +9,7 @@ from harness.artifacts.content import hash_file
 from harness.artifacts.locate import Layout
 from harness.artifacts.objects import copy_file, store_bytes
 from harness.artifacts.trees import this_tree
-from harness.artifacts.vault_key import vault_key
+from harness.artifacts.vault_key import existing_key, vault_key
 from harness.domain.findings import Finding
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
 from harness.files import sha256_bytes
@@ -17,7 +17,13 @@ from harness.guard.accepted import accept_on_record, read_accepted
 from harness.ledger.creation import require_never_made
 from harness.ledger.facts import ApprovedPlan, PlanApproved
 from harness.ledger.project import Project, approve_config, open_layout, open_project
-from harness.plans.changes import Changes, data_now, first_approval, plan_changes
+from harness.plans.changes import (
+    Changes,
+    data_now,
+    first_approval,
+    plan_changes,
+    recorded_name,
+)
 from harness.plans.data_review import contamination
 from harness.plans.drafts import in_its_place, remove_taken, take_over
 from harness.plans.held_out import move_to_vault, not_as_reviewed
@@ -192,20 +198,30 @@ def _show_changes(
             )
         )
         return data
-    secret_now = {name: moved.sha256 for name, moved in review.in_vault.items()}
+    now = data | _secret_now(project.layout, draft.plan, review)
     changes = plan_changes(
         project,
         standing,
-        name=name,
+        name=recorded_name(standing, content, now, scorer),
         sha256=sha256,
         content=content,
         scorer=scorer,
-        data=data | secret_now,
+        data=now,
     )
     if changes is not None:
         on_changes(changes)
     before = {name: split["sha256"] for name, split in standing.splits.items()}
     return {name: data.get(name, before.get(name, "")) for name in paths}
+
+
+def _secret_now(layout: Layout, plan: Plan, review: Review) -> dict[str, str]:
+    """Split -> keyed hash of its file, in the vault or still in the project."""
+    hashes = {name: moved.sha256 for name, moved in review.in_vault.items()}
+    key = existing_key(layout.vault)
+    for name, relative in secret_paths(plan).items():
+        if name not in hashes and key is not None:
+            hashes[name] = key.of_file(layout.root / relative)
+    return hashes
 
 
 def _agents_worked(project: Project) -> bool:
@@ -292,8 +308,9 @@ def _record(
     scorer: dict[str, Any],
     by: str,
 ) -> ApprovedPlan:
-    standing = project.ledger.plan()
-    name = draft.plan.name
+    standing, content = project.ledger.plan(), draft.plan.plain()
+    hashes = {split: entry["sha256"] for split, entry in splits.items()}
+    name = recorded_name(standing, content, hashes, scorer)
     now = (name, sha256, splits, scorer)
     if standing and (standing.name, standing.sha256, standing.splits, standing.scorer) == now:
         return standing
@@ -304,7 +321,7 @@ def _record(
             version=max(versions, default=0) + 1,
             path=draft.relative,
             sha256=sha256,
-            content=draft.plan.plain(),
+            content=content,
             splits=splits,
             scorer=scorer,
             by=by,

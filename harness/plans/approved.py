@@ -121,11 +121,17 @@ def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
     return {name: split["sha256"] for name, split in approved.splits.items()}
 
 
-def seeds_for(plan_sha256: str, count: int) -> list[int]:
-    """`count` distinct seeds of 31 bits, the same for every experiment of a plan."""
-    # From the plan's hash: nobody chooses lucky ones, and experiments are compared seed by seed.
+def plan_seeds(approved: ApprovedPlan) -> list[int]:
+    """The plan's seeds: the same for every experiment of a comparison."""
+    return seeds_for(approved.basis, approved.content["oracle"]["seeds"])
+
+
+def seeds_for(basis: str, count: int) -> list[int]:
+    """`count` distinct seeds of 31 bits."""
+    # From a hash of data and oracle: nobody chooses lucky ones, and experiments are compared seed
+    # by seed.
     seeds: list[int] = []
-    for seed in _stream(plan_sha256):
+    for seed in _stream(basis):
         if len(seeds) == count:
             break
         if seed not in seeds:
@@ -135,11 +141,7 @@ def seeds_for(plan_sha256: str, count: int) -> list[int]:
 
 def seeds_of(versions: Iterable[ApprovedPlan]) -> frozenset[int]:
     """Every seed that one of the versions asked for."""
-    return frozenset(
-        seed
-        for plan in versions
-        for seed in seeds_for(plan.sha256, plan.content["oracle"]["seeds"])
-    )
+    return frozenset(seed for plan in versions for seed in plan_seeds(plan))
 
 
 def _stream(text: str) -> Iterator[int]:

@@ -20,6 +20,7 @@ from harness.domain.statuses import Split
 from harness.errors import RefusedError, UsageError
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.facts import ApprovedPlan
+from harness.ledger.facts.plan import JUDGES, basis_of
 from harness.ledger.project import Project
 from harness.plans.approved import secret
 
@@ -120,7 +121,8 @@ def plan_changes(
     data: Mapping[str, str],
 ) -> Changes | None:
     """Against `before`, the plan in force; None when nothing is another. `sha256` and the scorer's
-    files lie in the vault; `data`: split -> hash of its file as it is now."""
+    files lie in the vault; `data`: split -> hash of its file as it is now; `name`: of the plan as
+    its next version is recorded, see `recorded_name`."""
     versions = [plan.version for plan in project.ledger.plans() if plan.name == name]
     files = [*file_changes({before.path: before.sha256}, {before.path: sha256})]
     code = list(file_changes(before.scorer["files"], scorer["files"]))
@@ -134,8 +136,26 @@ def plan_changes(
         fields=tuple(field_changes(before.content, content)),
         files=(*files, *code, *moved),
         diff=tuple(differences(project.layout.objects, [*code, *files])),
-        follows=tuple(_follows(project, before, name=name, sha256=sha256, scorer=bool(code))),
+        follows=tuple(_follows(project, before, content, scorer, data, name=name)),
     )
+
+
+def recorded_name(
+    before: ApprovedPlan | None,
+    content: Mapping[str, Any],
+    data: Mapping[str, str],
+    scorer: Mapping[str, Any],
+) -> str:
+    """The name under which the next version counts: that of the plan in force where data and oracle
+    are its own. Under another one what it counted would begin from nothing."""
+    name: str = content["name"]
+    if before is None or basis_of(content, _all_data(before, data), scorer) != before.basis:
+        return name
+    return before.name
+
+
+def _all_data(before: ApprovedPlan, data: Mapping[str, str]) -> dict[str, str | None]:
+    return {split: data.get(split, entry["sha256"]) for split, entry in before.splits.items()}
 
 
 def first_approval(
@@ -241,34 +261,37 @@ def _lines(objects: Path, sha256: str | None) -> list[str]:
 
 
 def _follows(
-    project: Project, before: ApprovedPlan, *, name: str, sha256: str, scorer: bool
+    project: Project,
+    before: ApprovedPlan,
+    content: Mapping[str, Any],
+    scorer: Mapping[str, Any],
+    data: Mapping[str, str],
+    *,
+    name: str,
 ) -> Iterator[str]:
     """What becomes of scores, seeds and what was counted."""
     ledger = project.ledger
-    scored = [
-        one.id
-        for one in ledger.experiments()
-        if one.plan == before.name
-        and any(
-            made.scored and made.plan_version == before.version
-            for made in ledger.evaluations(one.id)
-        )
-    ]
-    if scored:
-        names = ", ".join(bounded(scored, _MOST_NAMED, "experiments"))
-        why = " by the old scorer" if scorer else ""
+    basis = basis_of(content, _all_data(before, data), scorer)
+    known = {plan.basis for plan in ledger.plans() if plan.name == name}
+    if basis == before.basis:
         yield (
-            f"Scores count under their own version: those of {names}, made{why} under version"
-            f" {before.version}, are blank and their verdicts STALE until `harness evaluate EXP`"
-            " scores them again; what is not scored again is no reference and no counted try."
+            "The comparison goes on: seeds, scores and verdicts stay, for data, metric, scorer,"
+            " direction, predict and number of seeds are as they were."
         )
-    if sha256 == before.sha256:
-        yield "The seeds stay: the plan's file is the same."
+        if content["oracle"]["tiers"] != before.content["oracle"]["tiers"]:
+            yield "Tiers are computed again from the scores."
+        if content["name"] != name:
+            yield (
+                f"The plan goes on as {name}, the name that its experiments have: with the same"
+                " data and oracle another name is no other plan."
+            )
+    elif basis in known:
+        yield (
+            "An earlier comparison goes on: data and oracle are as they were then, and so are its"
+            " seeds, scores and verdicts."
+        )
     else:
-        yield (
-            "New seeds are drawn, for they come from the plan's file: experiments from now on have"
-            " no seed in common with earlier ones."
-        )
+        yield from _begins(project, before, content, scorer, data)
     told, looks = ledger.bits_told(before.name), ledger.queries(before.name, Split.HELD_OUT)
     opened = sum(ledger.counts(before.name)["experiments"].values())
     counted = f"{opened} experiments and {looks} looks at held-out"
@@ -281,3 +304,57 @@ def _follows(
             f"Another name is another plan: {counted} of {before.name} do not count for it, and"
             " what was kept there is no reference. Keep the name unless that is meant."
         )
+
+
+def _begins(
+    project: Project,
+    before: ApprovedPlan,
+    content: Mapping[str, Any],
+    scorer: Mapping[str, Any],
+    data: Mapping[str, str],
+) -> Iterator[str]:
+    """Why a new comparison begins, and what it leaves behind."""
+    tables = (content["data"], before.content["data"])
+    columns = [
+        {"group": one.get("group")}
+        | {key: one["held_out"][key] for key in ("inputs", "label", "id")}
+        for one in tables
+    ]
+    judges = [
+        name
+        for name in JUDGES
+        if content["oracle"].get(name) != before.content["oracle"].get(name)
+    ]
+    whys = [f"oracle.{name}" for name in judges]
+    whys += ["the scorer's code"] if scorer["files"] != before.scorer["files"] else []
+    whys += [
+        f"the {split} data"
+        for split, entry in before.splits.items()
+        if data.get(split, entry["sha256"]) != entry["sha256"]
+    ]
+    whys += ["the columns of the data"] if columns[0] != columns[1] else []
+    yield f"This begins a new comparison, for {_joined(whys)} changed."
+    ledger = project.ledger
+    scored = [
+        one.id
+        for one in ledger.experiments()
+        if one.plan == before.name
+        and any(
+            made.scored and made.plan_version == before.comparison
+            for made in ledger.evaluations(one.id)
+        )
+    ]
+    if scored:
+        names = ", ".join(bounded(scored, _MOST_NAMED, "experiments"))
+        yield (
+            f"Scores count in their own comparison: those of {names} are blank and their verdicts"
+            " STALE until `harness evaluate EXP` scores them again; what is not scored again is no"
+            " reference and no counted try."
+        )
+    yield (
+        "New seeds are drawn: experiments from now on have no seed in common with earlier ones."
+    )
+
+
+def _joined(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

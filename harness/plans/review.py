@@ -288,8 +288,8 @@ def _bits_note(plan: Plan) -> list[Finding]:
             f"oracle.bits is {bits:g}: it is enough for about {reach} experiments that get better,"
             f" and budget.experiments is {experiments}. When the bits are spent, `harness"
             " evaluate` refuses further looks.",
-            "Set oracle.bits higher now: each bit more doubles what answers may tell of the hidden"
-            " labels, and a later change of the plan begins a new comparison.",
+            "Set oracle.bits higher, now or later: each bit more doubles what answers may tell of"
+            " the hidden labels.",
             {"bits": bits, "experiments": experiments, "reach": reach},
         )
     ]

@@ -28,7 +28,7 @@ from harness.ledger.facts import (
     RunStarted,
 )
 from harness.ledger.project import Project
-from harness.plans.approved import seeds_for
+from harness.plans.approved import plan_seeds
 from harness.process import identity
 from harness.runs.checkpoint_watch import size_of
 from harness.runs.collect import write_run_json
@@ -70,7 +70,7 @@ def take(
             project, experiment, None, sandbox=sandbox, session=session, inherited=inherited
         )
         kept = {source: _kept(job, source) for source in dict.fromkeys(sources)}
-        seeds = seeds_for(job.approved.sha256, job.plan.oracle.seeds)
+        seeds = plan_seeds(job.approved)
         for source, by_seed in kept.items():
             if lacking := [seed for seed in seeds if seed not in by_seed]:
                 raise _nothing(source, f"no completed run of the plan's seeds {lacking}")

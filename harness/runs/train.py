@@ -16,7 +16,7 @@ from harness.domain.statuses import RunStatus, SandboxKind
 from harness.gates.findings import finding
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
-from harness.plans.approved import seeds_for, training_tables
+from harness.plans.approved import plan_seeds, training_tables
 from harness.runs.absent import absent_findings
 from harness.runs.collect import close_run
 from harness.runs.endings import (
@@ -153,7 +153,7 @@ def _train_seeds(
     resume: bool,
     silent_s: float,
 ) -> TrainReport:
-    wanted, done = seeds_for(job.approved.sha256, job.plan.oracle.seeds), job.completed()
+    wanted, done = plan_seeds(job.approved), job.completed()
     missing = [seed for seed in wanted if seed not in done]
     stopped = resumptions(job, missing) if resume else {}
     write_snapshot(job.snapshot, job.project.layout.experiment(job.experiment, "code"))

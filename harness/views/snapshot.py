@@ -19,6 +19,7 @@ from harness.evaluation.released import (
     bits_limit,
     bits_told,
     released_score,
+    tier_now,
 )
 from harness.files import sha256_file
 from harness.gates.alarms import open_by_run
@@ -135,7 +136,7 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "parent": experiment.parent,
         "tree": tree_of(project, experiment),
         **split_score(project, experiment, *splits),
-        "tier": verdict.tier if verdict else None,
+        "tier": tier_now(project, verdict) if verdict else None,
         "verdict": Verdict.STALE if stale else outcome,
         "gate": verdict.gate if verdict else None,
         "findings": [*_findings(verdict, stale), *_alarms(project, experiment)],

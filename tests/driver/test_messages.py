@@ -18,6 +18,8 @@ from harness.settings import Settings
 PLAN = ApprovedPlan(
     name="p",
     version=1,
+    comparison=1,
+    basis="1" * 64,
     path="plan.md",
     sha256="0" * 64,
     content={

@@ -170,7 +170,6 @@ def evidence(gate: GateName = GateName.VALIDATION, **changes: Any) -> GateEviden
     plain = GateEvidence(
         gate=gate,
         objective=MAXIMIZE,
-        plan_version=1,
         isolation_required=False,
         experiment=Experiment(
             id=EXPERIMENT,

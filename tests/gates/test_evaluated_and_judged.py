@@ -335,7 +335,7 @@ def test_a_pipe_in_the_place_of_a_file_does_not_hang(world: World) -> None:
 
 
 def _new_version(world: World, _experiment: str) -> None:
-    (world.root / "plan.md").write_text(PLAN + "\nMore.\n")
+    (world.root / "plan.md").write_text(PLAN.replace("python predict", "python ./predict"))
     approve_plan(world.project, world.root / "plan.md", by="a person")
 
 
@@ -414,13 +414,13 @@ def test_the_plan_changed_is_named_and_a_new_version_asks_for_new_evaluations(
     world: World,
 ) -> None:
     experiment = passed(world)
-    (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
+    (world.root / "plan.md").write_text(PLAN.replace("python predict", "python ./predict"))
     assert codes(check_gate(world.project, experiment, VALIDATION)) == {"plan_changed"}
     approve_plan(world.project, world.root / "plan.md", by="a person")
     verdict = check_gate(world.project, experiment, VALIDATION)
     assert codes(verdict) == {"evaluation_missing", "approved_anew"}
     (anew,) = [one for one in verdict.findings if one.code == "approved_anew"]
-    assert "oracle.tiers.must: 0.8 -> 0.7" in anew.message
+    assert "oracle.predict: python predict.py -> python ./predict.py" in anew.message
     assert len(awaiting(world.project, experiment, Split.VALIDATION)) == 3
     evaluate(world, experiment)
     assert check_gate(world.project, experiment, VALIDATION).verdict is Verdict.PASS
@@ -551,7 +551,7 @@ def test_a_look_at_held_out_needs_a_pass_on_validation_that_stands(world: World)
 def test_held_out_is_no_longer_due_when_the_plan_changed_since(world: World) -> None:
     experiment = passed(world)
     evaluate(world, experiment, Split.HELD_OUT)
-    (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
+    (world.root / "plan.md").write_text(PLAN.replace("python predict", "python ./predict"))
     approve_plan(world.project, world.root / "plan.md", by="a person")
     assert due_gate(world.project, experiment) is VALIDATION
 
@@ -814,7 +814,7 @@ def test_a_child_of_a_parent_scored_under_another_version_is_no_try_against_the_
     world: World,
 ) -> None:
     parent = kept_parent(world)
-    (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
+    (world.root / "plan.md").write_text(PLAN.replace("python predict", "python ./predict"))
     approve_plan(world.project, world.root / "plan.md", by="a person")
     tried(world, parent, (0.2, 0.21, 0.22))
     orphan = world.open("From nothing").id
@@ -839,7 +839,7 @@ def test_without_a_trivial_score_a_parent_of_another_version_is_inconclusive_too
         )
 
     parent = kept_parent(world)
-    (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
+    (world.root / "plan.md").write_text(PLAN.replace("python predict", "python ./predict"))
     approve_plan(world.project, world.root / "plan.md", by="a person")
     monkeypatch.setattr(type(world.project.ledger), "append", bare)
     child = world.open("Another cut", parent).id
@@ -891,7 +891,7 @@ def test_without_kept_predictions_seeds_alone_are_compared(world: World) -> None
 
 def test_a_parent_of_another_version_of_the_plan_must_be_scored_again(world: World) -> None:
     parent = kept_parent(world)
-    (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
+    (world.root / "plan.md").write_text(PLAN.replace("python predict", "python ./predict"))
     approve_plan(world.project, world.root / "plan.md", by="a person")
     child = world.open("Another cut", parent).id
     world.train(child, (0.2, 0.21, 0.22))
@@ -901,7 +901,9 @@ def test_a_parent_of_another_version_of_the_plan_must_be_scored_again(world: Wor
     assert (verdict.verdict, codes(verdict)) == (Verdict.INCONCLUSIVE, {"reference_seeds_fewer"})
     assert verdict.comparison is not None
     assert verdict.comparison["better"] is None
-    assert "exp-0001 has no score under plan version 2." in explain(verdict.comparison)
+    assert "exp-0001 has no score since plan version 2, which began this comparison." in explain(
+        verdict.comparison
+    )
     evaluate(world, parent)
     assert check_gate(world.project, child, VALIDATION).verdict is Verdict.PASS
 

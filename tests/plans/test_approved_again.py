@@ -49,7 +49,7 @@ def test_an_edited_scorer_is_shown_and_taken_only_when_confirmed(
     words = str(refused.value)
     assert 'right += row["prediction"] in (label, 7)' in words
     assert "scorer.py: " in words
-    assert "The seeds stay" in words
+    assert "a new comparison, for the scorer's code changed" in words
     assert project.plan().version == 1
     digest = refused.value.hint.rpartition("--changes ")[2].strip("`.")
     # With few digits an agent makes two edits that share one, and exchanges them after it was read.
@@ -74,22 +74,34 @@ def test_what_is_edited_after_it_was_shown_is_shown_again(project: Project, root
     assert project.plan().version == 1
 
 
-def test_a_changed_field_says_that_seeds_are_drawn_anew(project: Project, root: Path) -> None:
+def test_a_changed_field_says_what_becomes_of_seeds(project: Project, root: Path) -> None:
     approve(project, root)
     text = (root / "plan.md").read_text()
-    (root / "plan.md").write_text(text.replace("queries: 20", "queries: 21"))
-    with pytest.raises(RefusedError) as refused:
+    for line, then in (
+        ("queries: 21", "The comparison goes on"),
+        ("queries: 20\n  predict_minutes: 3", "The comparison goes on"),
+    ):
+        (root / "plan.md").write_text(text.replace("queries: 20", line))
+        with pytest.raises(RefusedError) as refused:
+            approve(project, root)
+        assert then in str(refused.value)
+        assert "What was counted stays counted" in str(refused.value)
+    assert "oracle.predict_minutes: none -> 3.0" in str(refused.value)
+    (root / "plan.md").write_text(text.replace("seeds: 3", "seeds: 5"))
+    with pytest.raises(RefusedError, match="New seeds are drawn"):
         approve(project, root)
-    assert "oracle.queries: 20 -> 21" in str(refused.value)
-    assert "New seeds are drawn" in str(refused.value)
-    assert "What was counted stays counted" in str(refused.value)
 
 
-def test_another_name_says_that_nothing_is_carried_over(project: Project, root: Path) -> None:
+def test_another_name_is_another_plan_with_another_oracle_only(
+    project: Project, root: Path
+) -> None:
     approve(project, root)
     name = project.plan().name
-    text = (root / "plan.md").read_text()
-    (root / "plan.md").write_text(text.replace(f"name: {name}", "name: another"))
+    text = (root / "plan.md").read_text().replace(f"name: {name}", "name: another")
+    (root / "plan.md").write_text(text)
+    with pytest.raises(RefusedError, match=f"The plan goes on as {name}, the name that"):
+        approve(project, root)
+    (root / "plan.md").write_text(text.replace("seeds: 3", "seeds: 5"))
     with pytest.raises(RefusedError, match="Another name is another plan"):
         approve(project, root)
 

@@ -33,7 +33,7 @@ def codes(report: object) -> list[str]:
 def test_one_run_a_seed_of_the_harness_own_choice(project: Project, run_training: Trainer) -> None:
     report = run_training()
     assert report.ok, report.findings
-    assert [run.seed for run in report.runs] == seeds_for(project.plan().sha256, 2)
+    assert [run.seed for run in report.runs] == seeds_for(project.plan().basis, 2)
     assert [(run.id, run.status, run.attempt) for run in report.runs] == [
         ("run-01", RunStatus.COMPLETED, 1),
         ("run-02", RunStatus.COMPLETED, 1),

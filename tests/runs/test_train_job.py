@@ -25,7 +25,7 @@ def test_an_experiment_trains_by_its_own_plan_after_another_one_was_approved(
     own = plan_of(project, project.ledger.experiment("exp-0001"))
     assert (project.plan().name, own.name) == ("circles", "blobs")
     report = run_training()
-    assert [run.seed for run in report.runs] == seeds_for(own.sha256, 2)
+    assert [run.seed for run in report.runs] == seeds_for(own.basis, 2)
     assert report.ok
 
 

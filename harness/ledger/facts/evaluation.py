@@ -80,7 +80,7 @@ class EvaluationRecorded(Fact):
     predictions: str | None
     query: int
     sandbox: str
-    plan_version: int
+    plan_version: int  # that began the comparison it belongs to
     baseline: float | None  # the trivial predictor's score on the same rows
     findings: Sequence[Finding] = ()
     caller: str | None = None  # where the command came from: domain.grade.Caller as text

@@ -1,11 +1,13 @@
 """Plans: approved by a person, each version once."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
 from harness.errors import RefusedError
+from harness.files import canonical_json, sha256_bytes
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
     Body,
@@ -51,12 +53,43 @@ class PlanApproved(Fact):
 
     @classmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
-        state.insert("plans", body | log(fact))
+        name, version = body["name"], body["version"]
+        data = {split: entry.get("sha256") for split, entry in body["splits"].items()}
+        basis = basis_of(body["content"], data, body["scorer"])
+        before = (state.get("plans", name, number) for number in range(1, version))
+        same = (row["version"] for row in before if row is not None and row["basis"] == basis)
+        comparison = next(same, version)
+        state.insert("plans", body | {"basis": basis, "comparison": comparison} | log(fact))
+
+
+JUDGES = ("metric", "scorer", "positive", "predict", "direction", "seeds")
+"""Of a plan's oracle: with another of them scores are other numbers, or of other runs."""
+_COLUMNS = ("inputs", "label", "id")
+
+
+def basis_of(
+    content: Mapping[str, Any], data: Mapping[str, str | None], scorer: Mapping[str, Any]
+) -> str:
+    """Hash of all that makes scores comparable: the data (split -> hash) and its columns, the
+    oracle, the scorer's bytes, the number of seeds. What else a plan says begins no comparison."""
+    tables, oracle = content.get("data", {}), content.get("oracle", {})
+    held_out = tables.get("held_out", {})
+    parts = [
+        dict(data),
+        {name: held_out.get(name) for name in _COLUMNS} | {"group": tables.get("group")},
+        {name: oracle.get(name) for name in JUDGES},
+        dict(scorer.get("files", {})),
+    ]
+    return sha256_bytes(canonical_json(parts))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovedPlan(PlanApproved):
     at: str
+    basis: str
+    """As `basis_of` says. Seeds are drawn from it."""
+    comparison: int
+    """The first version with this basis: seeds, scores and verdicts since then count."""
 
 
 plans = sa.Table(
@@ -66,7 +99,8 @@ plans = sa.Table(
     sa.Column("version", sa.Integer, primary_key=True),
     *required(sa.Text, "path", "sha256"),
     *required(JSON, "content", "splits", "scorer"),
-    *required(sa.Text, "by"),
+    *required(sa.Text, "by", "basis"),
+    *required(sa.Integer, "comparison"),
     sa.Column("tree", JSON),
     *log_columns(),
 )

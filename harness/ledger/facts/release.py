@@ -34,7 +34,7 @@ class ScoreReleased(Fact):
     ROWS: ClassVar[Rows] = Rows.WITH_CHILDREN
     experiment: str
     split: str
-    plan_version: int
+    plan_version: int  # that began the comparison it belongs to
     metric: str
     answer: str  # evaluation.ladder.Answer
     mean: float | None  # rounded down to the step; None when no number is told
@@ -54,6 +54,7 @@ class ScoreReleased(Fact):
     bits: float  # the length of the answer's word
     spent: float  # by the plan, this answer included
     coarse: bool = False  # the bits that were left reached for less than there was to tell
+    plan: dict[str, Any] | None = None  # as it was then: {tiers, bits}
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
