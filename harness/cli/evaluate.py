@@ -1,17 +1,18 @@
 """`harness evaluate EXP`: score its checkpoints; labels never meet the agent's code."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from harness.cli.answer import Answer, give
 from harness.cli.changing import changing
 from harness.cli.chosen import EXPERIMENT, chosen
 from harness.cli.isolation import isolation, isolation_options
-from harness.cli.output import emit, json_option, project_option
+from harness.cli.output import json_option, project_option
 from harness.domain.records import Experiment
+from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import Split
 from harness.evaluation.experiment import evaluate_experiment
 from harness.evaluation.outcome import more_bits
@@ -43,16 +44,22 @@ def command(
         experiment = chosen(opened, experiment, "harness evaluate")
         on = Split(split.replace("-", "_"))
         used = isolation(opened, sandbox, reason, verb="evaluate", experiment=experiment)
-        evaluations = evaluate_experiment(
-            opened, experiment, on, used, admit=require_validation_passed
-        )
-        trained = {
-            run.id: None if run.seconds is None else round(run.seconds, 1)
-            for run in opened.ledger.runs(experiment)
-        }
-        record = opened.ledger.experiment(experiment)
-        total = split_score(opened, record, on)
-        then = _then(opened, record, total["released"], evaluations)
+        answer = evaluate_answer(opened, experiment, on, used)
+    give(answer, as_json=as_json)
+
+
+def evaluate_answer(project: Project, experiment: str, on: Split, sandbox: Sandbox) -> Answer:
+    """Evaluate what has no value yet on the split, as `evaluate_experiment`."""
+    evaluations = evaluate_experiment(
+        project, experiment, on, sandbox, admit=require_validation_passed
+    )
+    trained = {
+        run.id: None if run.seconds is None else round(run.seconds, 1)
+        for run in project.ledger.runs(experiment)
+    }
+    record = project.ledger.experiment(experiment)
+    total = split_score(project, record, on)
+    then = _then(project, record, total["released"], evaluations)
     results: list[dict[str, Any]] = [
         {
             "run": evaluation.run,
@@ -74,20 +81,15 @@ def command(
         if results
         else f"{experiment} has no completed run to evaluate"
     )
-    emit(
-        {
-            "experiment": experiment,
-            "split": on,
-            "evaluations": results,
-            "score": total["score"],
-            "released": total["released"],
-            "next": then,
-        },
-        *lines,
-        *then,
-        as_json=as_json,
-    )
-    sys.exit(0 if ok else 1)
+    document = {
+        "experiment": experiment,
+        "split": on,
+        "evaluations": results,
+        "score": total["score"],
+        "released": total["released"],
+        "next": then,
+    }
+    return Answer(document=document, lines=[*lines, *then], ok=ok)
 
 
 def _then(

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from harness.cli.answer import Answer, give
 from harness.cli.changing import changing
 from harness.cli.chosen import EXPERIMENT, chosen
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
@@ -19,6 +20,7 @@ from harness.domain.findings import as_text
 from harness.domain.plain_text import one_line
 from harness.domain.statuses import spoken
 from harness.errors import UsageError
+from harness.ledger.project import Project
 from harness.plans.approved import data_told, training_tables
 from harness.views.exact import exact_scores
 from harness.views.experiments import comparison, details
@@ -40,28 +42,34 @@ def command() -> None:
 def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_json: bool) -> None:
     """Open an experiment and make its folder."""
     with changing(project) as opened:
-        experiment = open_experiment(
-            opened,
-            hypothesis=hypothesis,
-            rationale=rationale,
-            parent=parent,
-            by=caller(environment()),
-            session=session_of(environment()),
-        )
-        folder, plan = opened.layout.experiment(experiment.id), opened.ledger.plan()
-    data = f"data: {data_told(plan)}\n" if plan is not None else ""
-    emit(
-        {
-            "experiment": experiment.id,
-            "status": experiment.status,
-            "folder": str(folder),
-            "data": {} if plan is None else training_tables(plan),
-        },
-        f"opened {experiment.id}: {folder}\n{data}"
-        f"next: write its config.yaml (or give values to train: `--set lr=0.1`), then run"
-        f" `harness train {experiment.id} [-- COMMAND]`",
-        as_json=as_json,
+        answer = new_answer(opened, hypothesis=hypothesis, rationale=rationale, parent=parent)
+    give(answer, as_json=as_json)
+
+
+def new_answer(project: Project, *, hypothesis: str, rationale: str, parent: str | None) -> Answer:
+    """Open an experiment, as `open_experiment`."""
+    experiment = open_experiment(
+        project,
+        hypothesis=hypothesis,
+        rationale=rationale,
+        parent=parent,
+        by=caller(environment()),
+        session=session_of(environment()),
     )
+    folder, plan = project.layout.experiment(experiment.id), project.ledger.plan()
+    document = {
+        "experiment": experiment.id,
+        "status": experiment.status,
+        "folder": str(folder),
+        "data": {} if plan is None else training_tables(plan),
+    }
+    lines = [
+        f"opened {experiment.id}: {folder}",
+        *([f"data: {data_told(plan)}"] if plan is not None else []),
+        "next: write its config.yaml (or give values to train: `--set lr=0.1`), then run"
+        f" `harness train {experiment.id} [-- COMMAND]`",
+    ]
+    return Answer(document=document, lines=lines)
 
 
 @command.command("result")
@@ -94,25 +102,37 @@ def result(
     claimed = _claims(claims)
     with changing(project) as opened:
         experiment = chosen(opened, experiment, "harness experiment result")
-        path = record_result(
-            opened,
-            experiment,
-            claims=claimed,
-            summary=summary,
-            shortfalls=shortfalls,
-            by=caller(environment()),
+        answer = result_answer(
+            opened, experiment, claims=claimed, summary=summary, shortfalls=shortfalls
         )
-        findings = claim_notes(opened, experiment, claimed)
-    lines = [f"wrote {path}", as_text(findings), f"next: `harness gate check {experiment}`"]
-    emit(
-        {
-            "experiment": experiment,
-            "written": str(path),
-            "findings": [finding.plain() for finding in findings],
-        },
-        *filter(None, lines),
-        as_json=as_json,
+    give(answer, as_json=as_json)
+
+
+def result_answer(
+    project: Project,
+    experiment: str,
+    *,
+    claims: dict[str, str],
+    summary: str,
+    shortfalls: Sequence[str] = (),
+) -> Answer:
+    """Write result.md, as `record_result`."""
+    path = record_result(
+        project,
+        experiment,
+        claims=claims,
+        summary=summary,
+        shortfalls=shortfalls,
+        by=caller(environment()),
     )
+    findings = claim_notes(project, experiment, claims)
+    document = {
+        "experiment": experiment,
+        "written": str(path),
+        "findings": [finding.plain() for finding in findings],
+    }
+    lines = [f"wrote {path}", as_text(findings), f"next: `harness gate check {experiment}`"]
+    return Answer(document=document, lines=[line for line in lines if line])
 
 
 @command.command("list")

@@ -1,12 +1,12 @@
 """`harness gate check | approve | reject`."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from harness.audit.activity import transcript_home
+from harness.cli.answer import Answer, give
 from harness.cli.changing import changing
 from harness.cli.chosen import EXPERIMENT, chosen
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
@@ -18,6 +18,7 @@ from harness.domain.statuses import GateName, Verdict, spoken
 from harness.evaluation.outcome import explain
 from harness.gates.check import check_gate
 from harness.ledger.facts import Decision, RecordedVerdict
+from harness.ledger.project import Project
 from harness.views.tables import tier_text
 
 REASON = click.option("--reason", required=True, help="Why; recorded in the decision log.")
@@ -47,9 +48,13 @@ def check(experiment: str | None, gate: str | None, project: Path, as_json: bool
     with changing(project) as opened:
         experiment = chosen(opened, experiment, "harness gate check")
         name = GateName(gate.replace("-", "_")) if gate else None
-        verdict = check_gate(
-            opened, experiment, name, transcripts=[transcript_home(environment())]
-        )
+        answer = check_answer(opened, experiment, name)
+    give(answer, as_json=as_json)
+
+
+def check_answer(project: Project, experiment: str, gate: GateName | None = None) -> Answer:
+    """The verdict of the gate, as `check_gate`."""
+    verdict = check_gate(project, experiment, gate, transcripts=[transcript_home(environment())])
     compared = _compared(verdict)
     document = {
         "experiment": experiment,
@@ -77,12 +82,12 @@ def check(experiment: str | None, gate: str | None, project: Path, as_json: bool
         else f"  {experiment} is already decided: its verdict stands, nothing was recorded."
     )
     then = _next(verdict) if verdict.id and verdict.verdict is Verdict.PASS else ""
-    emit(
-        document,
-        *filter(None, (head, as_text(verdict.findings), *compared, *notes, shown, then)),
-        as_json=as_json,
+    lines = (head, as_text(verdict.findings), *compared, *notes, shown, then)
+    return Answer(
+        document=document,
+        lines=[line for line in lines if line],
+        ok=verdict.verdict is Verdict.PASS,
     )
-    sys.exit(0 if verdict.verdict is Verdict.PASS else 1)
 
 
 @command.command("approve")

@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "status": "harness.cli.status:command",
     "data": "harness.cli.data:command",
     "plan": "harness.cli.plan:command",
+    "try": "harness.cli.try_:command",
     "experiment": "harness.cli.experiment:command",
     "train": "harness.cli.train:command",
     "evaluate": "harness.cli.evaluate:command",
@@ -63,6 +64,7 @@ SUMMARIES: dict[str, str] = {
     "status": "Show the state of the project.",
     "data": "Split a table: held-out and validation rows go to the vault.",
     "plan": "Check or approve a plan.",
+    "try": "Try one idea: from a new experiment to the gate's verdict.",
     "experiment": "Open, list, show and compare experiments; write a result.",
     "train": "Train an experiment under supervision.",
     "evaluate": "Recompute an experiment's score.",
@@ -112,6 +114,8 @@ def after_interrupt(words: list[str]) -> str:
     verb = words[0] if words and words[0] in COMMANDS else ""
     if verb in ("run", "continue"):
         return "Resume with `harness continue`."
+    if verb == "try":
+        return "Go on with `harness try --continue`; completed seeds are not repeated."
     if verb in ("train", "evaluate"):
         named = next((word for word in words[1:] if _EXPERIMENT.fullmatch(word)), "EXP")
         return f"Resume with `harness {verb} {named}`; completed seeds are not repeated."

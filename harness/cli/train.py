@@ -4,19 +4,21 @@ import contextlib
 import functools
 import os
 import re
-import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from harness.cli.answer import Answer, give
 from harness.cli.changing import changing
 from harness.cli.chosen import EXPERIMENT, chosen
 from harness.cli.isolation import isolation, isolation_options
-from harness.cli.output import emit, environment, json_option, print_event, project_option
+from harness.cli.output import environment, json_option, print_event, project_option
 from harness.cli.person import session_of
 from harness.domain.findings import as_text
 from harness.domain.records import Run
+from harness.domain.sandbox import Sandbox
 from harness.errors import HarnessError, UsageError
 from harness.ledger.project import Project
 from harness.rendering.policy_snapshot import write_policy_snapshot
@@ -100,19 +102,44 @@ def command(
     with changing(project) as opened:
         experiment = chosen(opened, experiment, "harness train")
         used = isolation(opened, sandbox, reason, verb="train", experiment=experiment)
-        session = session or session_of(environment())
-        asked: dict[str, Any] = {
-            "sandbox": used,
-            "session": session,
-            "values": given,
-            "on_event": functools.partial(_told, opened, quiet=as_json),
-        }
-        if sources is not None:
-            names = [name.strip() for name in sources.split(",")]
-            report = take(opened, experiment, names, inherited=os.environ, **asked)
-        else:
-            words = list(training_command) or None
-            report = train(opened, experiment, words, resume=resume, **asked)
+        names = None if sources is None else [name.strip() for name in sources.split(",")]
+        answer = train_answer(
+            opened,
+            experiment,
+            list(training_command) or None,
+            sandbox=used,
+            session=session,
+            values=given,
+            resume=resume,
+            sources=names,
+            quiet=as_json,
+        )
+    give(answer, as_json=as_json)
+
+
+def train_answer(
+    project: Project,
+    experiment: str,
+    words: Sequence[str] | None,
+    *,
+    sandbox: Sandbox,
+    values: Mapping[str, str],
+    quiet: bool,
+    session: str | None = None,
+    resume: bool = False,
+    sources: Sequence[str] | None = None,
+) -> Answer:
+    """Train, or with `sources` take their checkpoints. Progress goes to stderr unless `quiet`."""
+    asked: dict[str, Any] = {
+        "sandbox": sandbox,
+        "session": session or session_of(environment()),
+        "values": values,
+        "on_event": functools.partial(_told, project, quiet=quiet),
+    }
+    if sources is not None:
+        report = take(project, experiment, sources, inherited=os.environ, **asked)
+    else:
+        report = train(project, experiment, words, resume=resume, **asked)
     document = {
         "experiment": experiment,
         "ok": report.ok,
@@ -121,8 +148,7 @@ def command(
     }
     lines = [f"{run.id}  seed {run.seed}  {run.status}  {run.reason}" for run in report.runs]
     lines.append(as_text(report.findings) or f"next: `harness evaluate {experiment}`")
-    emit(document, *lines, as_json=as_json)
-    sys.exit(0 if report.ok else 1)
+    return Answer(document=document, lines=lines, ok=report.ok)
 
 
 def _told(project: Project, event: dict[str, Any], *, quiet: bool) -> None:

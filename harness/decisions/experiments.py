@@ -17,7 +17,7 @@ from harness.domain.statuses import (
 )
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write
-from harness.ledger.facts import Decision, HandOff, HandOffWritten
+from harness.ledger.facts import ApprovedPlan, Decision, HandOff, HandOffWritten
 from harness.ledger.project import Project
 
 AGENTS = frozenset(artifact.writer for artifact in ARTIFACTS) - {HARNESS, HUMAN}
@@ -67,11 +67,10 @@ def open_experiment(
         project.ledger.experiment(parent)
     repeated = _same_again(project, line, parent)
     if repeated is None:
-        limit = int(approved.content["budget"]["experiments"])
 
         def reserve(identifier: str) -> bool:
             # Inside the transaction: nobody opens one meanwhile.
-            _require_room(project, approved.name, limit)
+            require_room(project, approved)
             return _make_folder(project.layout.experiment(identifier))
 
         repeated = project.ledger.open_experiment(
@@ -228,14 +227,16 @@ def undecided_experiment(project: Project) -> Experiment | None:
     return undecided[-1] if undecided else None
 
 
-def _require_room(project: Project, plan: str, limit: int) -> None:
+def require_room(project: Project, approved: ApprovedPlan) -> None:
+    """Raises RefusedError (experiment_undecided, budget_spent) where none can be opened now."""
+    plan, limit = approved.name, int(approved.content["budget"]["experiments"])
     if waiting := undecided_experiment(project):
         raise RefusedError(
             f"{waiting.id} is {waiting.status} and not decided; only one experiment of a working"
             " tree can be open.",
             hint=(
-                f"Go on with {waiting.id}, or discard it: `harness gate reject {waiting.id}"
-                " --reason ...`."
+                f"Go on with {waiting.id} (by hand: `harness try --continue`), or discard it:"
+                f" `harness gate reject {waiting.id} --reason ...`."
             ),
             code="experiment_undecided",
         )

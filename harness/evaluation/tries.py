@@ -59,6 +59,20 @@ class Standings:
         ]
         if not names:
             return None
+        return self._best(names)
+
+    def best_kept(self) -> str | None:
+        """What the next experiment goes on from, and is compared with, when nobody says more: the
+        best that is kept; None while nothing is that beats the trivial predictor."""
+        names = [one.id for one in self._kept_ones() if self._whole(one.id)]
+        return self._best(names) if names else None
+
+    def _whole(self, name: str) -> bool:
+        """Whether all of the plan's seeds have a score."""
+        return self._of(name).seeds >= self._objective.seeds
+
+    def _best(self, names: Sequence[str]) -> str | None:
+        """None where it is worse than the trivial predictor."""
         best = names[0]
         for name in names[1:]:
             best = name if self._beats(name, best) else best
@@ -77,10 +91,13 @@ class Standings:
 
     def kept_before(self, experiment: Experiment) -> list[str]:
         """The plan's experiments that were opened before it and are kept."""
+        return [one.id for one in self._kept_ones() if one.number < experiment.number]
+
+    def _kept_ones(self) -> list[Experiment]:
         if self._kept is None:
             kept = self._project.ledger.experiments(statuses=[ExperimentStatus.KEPT])
             self._kept = [one for one in kept if one.plan == self._approved.name]
-        return [one.id for one in self._kept if one.number < experiment.number]
+        return self._kept
 
     def _line(self, experiment: Experiment) -> list[str]:
         """Its parent, the parent's parent, ..."""

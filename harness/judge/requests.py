@@ -51,6 +51,8 @@ class Askable:
     """The words are files of the project, but for experiments' ids; the child gets copies."""
     copy_option: str = ""
     """With files: the option of the child that takes the copy; the word stays, as a name."""
+    command: bool = False
+    """What stands after `--` is a command, and stays there."""
     once: bool = False
     """With files it is asked once: a copy does not grow."""
     stdin: bool = False
@@ -59,6 +61,12 @@ class Askable:
 _COUNTED = Askable(words=1)
 REQUESTS: dict[tuple[str, ...], Askable] = {
     ("train",): Askable(flags=("--resume",), values=("--from", "--set"), words=-1),
+    ("try",): Askable(
+        flags=("--continue",),
+        values=("--parent", "--rationale", "--set"),
+        words=-1,
+        command=True,
+    ),
     ("evaluate",): Askable(values=("--split",), words=1),
     ("gate", "check"): Askable(values=("--gate",), words=1),
     ("experiment", "new"): Askable(values=("--hypothesis", "--rationale", "--parent")),
@@ -150,7 +158,7 @@ def read_request(
         files = {text: root / text for text in words if not _EXPERIMENT.match(text)}
     if files and askable.once:
         options = ["--once", *(text for text in options if text not in ("--once", "--follow"))]
-    rest = ["--", *words] if words else []
+    rest = ["--", *words] if words and not askable.command else words
     reads = askable.stdin and (verb == ("mcp",) or words == [STDIN])
     whole = (*verb, *options, "--project", str(root), *rest)
     return Request(words=whole, files=files, copy_option=askable.copy_option, stdin=reads)
@@ -230,7 +238,7 @@ def _options(
     rest = iter(argv)
     for word in rest:
         if word == "--":
-            yield from ((False, item) for item in rest)
+            yield from ((False, item) for item in ("--", *rest)[not askable.command :])
             return
         if not word.startswith("-") or word == STDIN:
             yield False, word

@@ -101,7 +101,14 @@ def train(
             session=session,
             inherited=os.environ if inherited is None else inherited,
         )
-        require_startable(job)
+        require_startable(
+            project,
+            job.argv,
+            job.command[0],
+            inherited=job.inherited,
+            files=lambda: job.snapshot.files,
+            again=f"harness train {experiment}",
+        )
         job = with_config(job, job.argv, values or {}, on_event)
         seed_run = functools.partial(
             SeedRun,

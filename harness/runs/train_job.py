@@ -93,14 +93,55 @@ def prepare(
     or a required sandbox is absent; ConfigError without an interpreter, RunError when it fails."""
     record = project.ledger.experiment(experiment)
     require_open_experiment(experiment, record.status)
+    require_no_program(project, experiment)
+    approved = plan_of(project, record)
+    asked = admitted(project, approved, argv, sandbox=sandbox)
+    interpreter = require_interpreter(project.settings)
+    python = ask_python(interpreter, sandbox)
+    snapshot = code_now(project, approved)
+    return TrainJob(
+        project=project,
+        experiment=experiment,
+        plan=asked.plan,
+        approved=approved,
+        argv=asked.argv,
+        command=asked.command,
+        snapshot=snapshot,
+        data=data_hashes(approved),
+        python=python,
+        environment=describe(python, inherited),
+        sandbox=sandbox,
+        session=session,
+        inherited=inherited,
+    )
+
+
+def require_no_program(project: Project, experiment: str) -> None:
+    """Raises RefusedError (training_program)."""
     if project.ledger.program(experiment) is not None:
         raise RefusedError(
             f"{experiment} is a training program.",
             hint=f"Start it with `harness posttrain run {experiment}`.",
             code="training_program",
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A training that the plan in force allows, of whatever experiment."""
+
+    plan: Plan
+    argv: list[str]
+    """As it was asked for."""
+    command: list[str]
+    """With the interpreter's path."""
+
+
+def admitted(
+    project: Project, approved: ApprovedPlan, argv: Sequence[str] | None, *, sandbox: Sandbox
+) -> Asked:
+    """`argv`, by default the plan's training.entry. Raises as `prepare`."""
     require_judge(project)
-    approved = plan_of(project, record)
     plan = plan_from(approved.content)
     if changes := frozen_changes(project, approved):
         code, message = changes[0].code, " ".join(finding.message for finding in changes)
@@ -114,23 +155,12 @@ def prepare(
         )
     words = list(argv) if argv else shlex.split(plan.training.entry)
     interpreter = require_interpreter(project.settings)
-    python = ask_python(interpreter, sandbox)
+    return Asked(plan=plan, argv=words, command=with_interpreter(words, interpreter))
+
+
+def code_now(project: Project, approved: ApprovedPlan) -> Snapshot:
+    """The code as it is, without the plan's tables and the data that config.toml names."""
     layout = project.layout
     data = readable_below(layout.root, project.settings.readable)
     exclude = [*data_paths(approved), *(layout.relative(path) for path in data)]
-    snapshot = take_snapshot(layout.root, layout.objects, exclude=exclude, index=layout.code_index)
-    return TrainJob(
-        project=project,
-        experiment=experiment,
-        plan=plan,
-        approved=approved,
-        argv=words,
-        command=with_interpreter(words, interpreter),
-        snapshot=snapshot,
-        data=data_hashes(approved),
-        python=python,
-        environment=describe(python, inherited),
-        sandbox=sandbox,
-        session=session,
-        inherited=inherited,
-    )
+    return take_snapshot(layout.root, layout.objects, exclude=exclude, index=layout.code_index)

@@ -35,6 +35,7 @@ def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any
     )
     for column in columns:
         table.add_column(escape(one_line(column)), overflow="fold")
+    table.show_header = bool(columns)
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
     width = max(60, shutil.get_terminal_size((120, 40)).columns)
@@ -44,6 +45,15 @@ def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any
     ).print(table)
     lines = (line.rstrip() for line in stream.getvalue().splitlines())
     return TableText("\n".join(lines) + "\n")
+
+
+def pairs_table(rows: Iterable[tuple[str, Any]]) -> TableText:
+    """A name and what it is a row, without a head; a name that comes again stands once."""
+    shown, before = [], ""
+    for name, value in rows:
+        shown.append((name if name != before else "", value))
+        before = name
+    return render_table("", (), shown)
 
 
 def score_text(row: dict[str, Any]) -> str:

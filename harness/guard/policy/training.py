@@ -192,7 +192,7 @@ class TrainingEntry:
 
 def harness_verb(program: str, arguments: list[Argument], names: list[str]) -> list[str] | None:
     """The words after the harness's own command, its options last; None for another program. What
-    `harness train` starts, after `--`, is not among them."""
+    `harness train` or `try` starts, after `--`, is not among them."""
     texts = [argument.text for argument in arguments]
     if not is_harness(program, names):
         if not is_python(os.path.basename(program)):
@@ -206,7 +206,7 @@ def harness_verb(program: str, arguments: list[Argument], names: list[str]) -> l
     skip = False
     for text in texts:
         if text == "--" and not skip:
-            if words[:1] == ["train"]:
+            if words[:1] in (["train"], ["try"]):
                 break
         elif skip:
             skip = False
