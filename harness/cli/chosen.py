@@ -1,19 +1,26 @@
 """The experiment that a command is about: the named one, else the only one of this working tree
 that is not decided."""
 
+import re
+import shlex
+
 import click
 
 from harness.cli.output import tell
+from harness.domain.ids import experiment_id
 from harness.errors import UsageError
 from harness.ledger.project import Project
 
+_ID = re.compile(r"exp-\d{4,}")
+_NUMBER = re.compile(r"(?:exp(?:eriment)?)?[-_ ]?0*(\d{1,4})", re.IGNORECASE)
 EXPERIMENT = click.argument("experiment", required=False)
 
 
 def chosen(project: Project, named: str | None, line: str) -> str:
     """The id; one that was not named is said on stderr. `line`: the command without it. Raises
-    UsageError (no_experiment) unless exactly one is open."""
+    UsageError for what is no id, and (no_experiment) unless exactly one is open."""
     if named is not None:
+        require_id(named, line)
         return named
     found = [one.id for one in project.undecided()]
     if len(found) == 1:
@@ -25,4 +32,23 @@ def chosen(project: Project, named: str | None, line: str) -> str:
         f"`{line}` needs an experiment: {there}.",
         hint=f"Name one, e.g. `{line} {found[0] if found else 'exp-0001'}`.{way}",
         code="no_experiment",
+    )
+
+
+def require_id(text: str, line: str) -> None:
+    """Raises UsageError for a text that has not the form of an id."""
+    if _ID.fullmatch(text):
+        return
+    number = _NUMBER.fullmatch(text)
+    if number:
+        meant = f"`{line} {experiment_id(int(number[1]))}`"
+    elif line == "harness train":
+        meant = f"`harness try {shlex.quote(text)}`, which opens an experiment for an idea"
+    elif text.endswith(".md"):
+        meant = f"`harness plan check {shlex.quote(text)}`, which looks at a plan"
+    else:
+        meant = "one of those that `harness experiment list` names"
+    raise UsageError(
+        f"`{line}` takes the id of an experiment, and {text!r} is none; expected e.g. exp-0001.",
+        hint=f"You may mean {meant}.",
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.chosen import require_id
 from harness.cli.output import emit, json_option, project_option
 from harness.cli.reading import reading
 from harness.views.tables import render_table
@@ -15,6 +16,8 @@ from harness.views.tables import render_table
 @json_option
 def command(experiment: str | None, project: Path, as_json: bool) -> None:
     """List all decisions, or those about EXPERIMENT, oldest first."""
+    if experiment is not None:
+        require_id(experiment, "harness decisions")
     with reading(project) as opened:
         if experiment is not None:
             opened.ledger.experiment(experiment)  # an unknown id is an error, not an empty list

@@ -8,8 +8,8 @@ import click
 from harness.audit.activity import transcript_home
 from harness.cli.answer import Answer, give
 from harness.cli.changing import changing
-from harness.cli.chosen import EXPERIMENT, chosen
-from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
+from harness.cli.chosen import EXPERIMENT, chosen, require_id
+from harness.cli.output import CommandGroup, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.decisions.person import approve, reject
 from harness.domain.findings import as_text
@@ -108,9 +108,10 @@ def approve_command(
     Must be run by a person.
     """
     by = require_person("gate approve", environment())
+    require_id(experiment, "harness gate approve")
     with changing(project) as opened:
         decisions = approve(opened, experiment, by=by, reason=reason, override=override)
-    _print(decisions, as_json=as_json)
+    give(decisions_answer(decisions), as_json=as_json)
 
 
 @command.command("reject")
@@ -121,9 +122,10 @@ def approve_command(
 def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -> None:
     """Discard EXPERIMENT. Must be run by a person."""
     by = require_person("gate reject", environment())
+    require_id(experiment, "harness gate reject")
     with changing(project) as opened:
         decisions = reject(opened, experiment, by=by, reason=reason)
-    _print(decisions, as_json=as_json)
+    give(decisions_answer(decisions), as_json=as_json)
 
 
 def _shown_score(verdict: RecordedVerdict) -> dict[str, Any] | None:
@@ -162,7 +164,7 @@ def _next(verdict: RecordedVerdict) -> str:
     return f"next: `harness gate approve {verdict.experiment} --reason TEXT`"
 
 
-def _print(decisions: list[Decision], *, as_json: bool) -> None:
+def decisions_answer(decisions: list[Decision]) -> Answer:
     rows = [
         {
             "id": decision.id,
@@ -173,4 +175,4 @@ def _print(decisions: list[Decision], *, as_json: bool) -> None:
         for decision in decisions
     ]
     lines = [f"{row['id']}  {row['kind']} {row['experiment']} by {row['by']}" for row in rows]
-    emit({"decisions": rows}, *lines, as_json=as_json)
+    return Answer(document={"decisions": rows}, lines=lines)

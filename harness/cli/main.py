@@ -15,6 +15,7 @@ import click
 
 from harness.cli.clean_start import start_clean
 from harness.cli.output import CommandGroup, fail, tell
+from harness.contract.meant import MORE, OPTIONS
 from harness.errors import HarnessError
 from harness.judge import client
 from harness.judge.identity import end_with_server
@@ -30,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "run": "harness.cli.run:command",
     "continue": "harness.cli.run:continue_command",
     "status": "harness.cli.status:command",
+    "report": "harness.cli.report:command",
     "data": "harness.cli.data:command",
     "plan": "harness.cli.plan:command",
     "try": "harness.cli.try_:command",
@@ -37,6 +39,7 @@ COMMANDS: dict[str, str] = {
     "train": "harness.cli.train:command",
     "evaluate": "harness.cli.evaluate:command",
     "gate": "harness.cli.gate:command",
+    "keep": "harness.cli.keep:command",
     "audit": "harness.cli.audit:command",
     "claims": "harness.cli.claims:command",
     "decisions": "harness.cli.decisions:command",
@@ -62,12 +65,14 @@ SUMMARIES: dict[str, str] = {
     "run": "Run agents on the approved plan.",
     "continue": "Resume an interrupted loop.",
     "status": "Show the state of the project.",
+    "report": "Show what is kept, what was tried and what it took, as a page.",
     "data": "Split a table: held-out and validation rows go to the vault.",
     "plan": "Check or approve a plan.",
     "try": "Try one idea: from a new experiment to the gate's verdict.",
     "experiment": "Open, list, show and compare experiments; write a result.",
     "train": "Train an experiment under supervision.",
     "evaluate": "Recompute an experiment's score.",
+    "keep": "Keep an experiment: held-out, its gate, the decision.",
     "gate": "Ask a gate for its verdict, or decide as a person.",
     "audit": "List changes to protected files, and the sessions behind them.",
     "claims": "Check the numbers that texts claim.",
@@ -109,6 +114,23 @@ def harness() -> None:
     """Claude runs machine-learning experiments; the harness decides what is true about them."""
 
 
+def _usage_hint(error: click.ClickException) -> str:
+    """What was meant, else what was expected; and where that is written."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    if context is None:
+        return "See `harness --help`."
+    path, see = context.command_path, f"See `{context.command_path} --help`."
+    if isinstance(error, click.NoSuchOption):
+        meant = OPTIONS.get((path, error.option_name))
+    else:
+        extra = error.format_message().startswith("Got unexpected extra argument")
+        meant = MORE.get(path) if extra else None
+    if meant is not None:
+        return f"You mean {meant}. {see}"
+    usage = context.command.get_usage(context).removeprefix("Usage: ")
+    return f"Expected `{' '.join(usage.split())}`. {see}"
+
+
 def after_interrupt(words: list[str]) -> str:
     """How to resume the interrupted command in `words`; `continue` resumes only the loop."""
     verb = words[0] if words and words[0] in COMMANDS else ""
@@ -137,9 +159,7 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        usage = f"See `{context.command_path} --help`." if context else "See `harness --help`."
-        fail("usage", error.format_message(), usage, 2, as_json=as_json)
+        fail("usage", error.format_message(), _usage_hint(error), 2, as_json=as_json)
     except (KeyboardInterrupt, click.Abort):
         fail("interrupted", "Interrupted.", after_interrupt(words), 130, as_json=as_json)
     except HarnessError as error:

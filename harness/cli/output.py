@@ -2,16 +2,18 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import click
 
+from harness.contract.meant import meant_by
 from harness.domain.plain_text import TableText, one_line, plain, plain_json
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
+from harness.errors import UsageError
 from harness.files import pretty_json
 from harness.sandbox.select import choose
 
@@ -88,17 +90,22 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, context: click.Context, words: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; the error for an unknown command names the nearest ones."""
+        """As click does; the error for an unknown command says what may be meant."""
         known = self.list_commands(context)
         if words and words[0] not in known and not words[0].startswith("-"):
-            near = get_close_matches(words[0], known, n=2)
-            guess = (
-                f" Did you mean {' or '.join(f'`{context.command_path} {name}`' for name in near)}?"
-                if near
-                else ""
-            )
-            context.fail(f"No such command: {words[0]!r}.{guess}")
+            raise _no_command(context.command_path, words[0], known)
         return super().resolve_command(context, words)
+
+
+def _no_command(path: str, word: str, known: Sequence[str]) -> UsageError:
+    meant = meant_by(path, word)
+    near = get_close_matches(word, known, n=2)
+    if meant is None and near:
+        meant = " or ".join(f"`{path} {name}`" for name in near)
+    hint = f"See `{path} --help`." if meant is None else f"Did you mean {meant}?"
+    return UsageError(
+        f"{word!r} is no command of `{path}`; expected one of {', '.join(known)}.", hint=hint
+    )
 
 
 def print_event(event: Mapping[str, Any]) -> None:

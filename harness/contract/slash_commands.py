@@ -36,10 +36,7 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="try",
         description="Try one idea in a whole experiment, from its opening to the gate.",
-        verbs=(
-            *("status", "experiment new", "train", "watch", "evaluate"),
-            *("experiment result", "gate check"),
-        ),
+        verbs=("status", "try", "watch"),
         arguments="IDEA",
     ),
     SlashCommand(
@@ -68,8 +65,8 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(
         name="report",
-        description="Write an experiment's result from what was recomputed, and show its state.",
-        verbs=("experiment show", "experiment result", "gate check"),
+        description="Show what is kept and what was tried; write the open experiment's result.",
+        verbs=("report", "experiment show", "experiment result", "gate check"),
         arguments="[EXP]",
     ),
     SlashCommand(
@@ -100,6 +97,7 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
 
 UNASKED_VERBS: tuple[str, ...] = (
     "status",
+    "report",
     "doctor",
     "watch",
     "decisions",

@@ -29,25 +29,36 @@ def approve(
     """
     _require_reason(reason)
     record = project.ledger.experiment(experiment)
-    if record.status is ExperimentStatus.KEPT:
-        raise _already(project, record, DecisionKind.KEEP, _done(record))
     if override:
+        _require_not_kept(project, record)
         first, verdict = DecisionKind.OVERRIDE, _newest(project, record.id)
-    elif record.status is ExperimentStatus.DISCARDED:
-        raise _already(
-            project,
-            record,
-            DecisionKind.DISCARD,
-            f"Go on from it with `harness experiment new --parent {record.id} --hypothesis TEXT`;"
-            " to keep it all the same, add --override.",
-        )
     else:
-        project.require_here(record.id)
+        record = require_undecided(project, experiment)
         first, verdict = DecisionKind.APPROVE, _passed(project, record)
     return [
         _record(project, record.id, kind, by, reason, verdict)
         for kind in (first, DecisionKind.KEEP)
     ]
+
+
+def require_undecided(project: Project, experiment: str) -> Experiment:
+    """Raises RefusedError (already_kept, already_discarded, other_tree)."""
+    record = project.ledger.experiment(experiment)
+    _require_not_kept(project, record)
+    if record.status is ExperimentStatus.DISCARDED:
+        raise _already(
+            project,
+            record,
+            DecisionKind.DISCARD,
+            f"Go on from it with `harness experiment new --parent {record.id} --hypothesis TEXT`;"
+            " to keep it all the same: `harness gate approve --override`.",
+        )
+    return project.require_here(record.id)
+
+
+def _require_not_kept(project: Project, record: Experiment) -> None:
+    if record.status is ExperimentStatus.KEPT:
+        raise _already(project, record, DecisionKind.KEEP, _done(record))
 
 
 def reject(project: Project, experiment: str, *, by: str, reason: str) -> list[Decision]:

@@ -180,7 +180,9 @@ class _Question:
     def _then(self) -> str:
         if "--ask" in self._request.words:
             return "It first shows what would count from then on, and asks again."
-        return "The reason is in Claude's words; it is recorded as yours."
+        if any(word.startswith("--reason") for word in self._request.words):
+            return "The reason is in Claude's words; it is recorded as yours."
+        return "The reason that is recorded are the numbers that were measured."
 
     def _line(self, seconds: float) -> str | None:
         """What is typed before Enter, without what a terminal reports by itself; None when nothing

@@ -19,6 +19,7 @@ from dataclasses import (
 )
 from pathlib import Path
 
+from harness.contract.meant import meant_by
 from harness.contract.roles import HUMAN_VERBS
 from harness.domain.plain_text import one_line
 from harness.errors import (
@@ -76,8 +77,9 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ),
     ("experiment", "list"): Askable(),
     ("experiment", "show"): _COUNTED,
-    ("experiment", "compare"): Askable(words=2),
+    ("experiment", "compare"): Askable(flags=("--code", "--config"), words=2),
     ("status",): Askable(flags=("--briefing",)),
+    ("report",): Askable(),
     ("watch",): Askable(
         flags=("--once", "--wait", "--follow", "--plain", "--until-alarm"),
         words=-1,
@@ -110,6 +112,7 @@ OF_PERSONS: dict[tuple[str, ...], Askable] = {
     ("plan", "approve"): Askable(words=1, files=True),
     ("gate", "approve"): _REASONED,
     ("gate", "reject"): _REASONED,
+    ("keep",): _REASONED,
     ("audit", "--accept"): Askable(),
     ("posttrain", "promote"): _REASONED,
     ("posttrain", "reject"): _REASONED,
@@ -226,8 +229,12 @@ def _verb(argv: Sequence[str]) -> tuple[tuple[str, ...], Askable | None]:
     for human in HUMAN_VERBS:
         if words[: len(human)] == human:
             raise _refused(f"harness {' '.join(human)}", human=True)
-    shown = " ".join(words[:2] if words[0] in {verb[0] for verb in REQUESTS} else words[:1])
-    raise _refused(f"harness {shown}", human=False)
+    group = words[0] in {verb[0] for verb in REQUESTS}
+    shown = " ".join(("harness", *words[: 2 if group else 1]))
+    path, _, word = shown.rpartition(" ")
+    if meant := meant_by(path, word):
+        raise UsageError(f"{word!r} is no command of `{path}`.", hint=f"Did you mean {meant}?")
+    raise _refused(shown, human=False)
 
 
 def _options(

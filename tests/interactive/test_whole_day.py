@@ -109,35 +109,24 @@ def drafting(root: Path) -> list[Turn]:
 
 
 def trying(root: Path, number: int, train: str) -> list[Turn]:
-    config = root / f".harness/experiments/exp-000{number}/config.yaml"
-    files = {"config.yaml": "model: centroids\n", "train.py": train, "predict.py": PREDICT}
-    paths = {name: config if name == config.name else root / name for name in files}
+    files = {"train.py": train, "predict.py": PREDICT}
     looks = (
         [[call(f"look{number}", "Read", file_path=str(root / "train.py"))]] if number > 1 else []
     )
     writes = [
-        call(f"{name}{number}", "Write", file_path=str(paths[name]), content=text)
+        call(f"{name}{number}", "Write", file_path=str(root / name), content=text)
         for name, text in files.items()
         if number == 1 or name != "predict.py"
     ]
     words = "'centroids tell the blobs apart'" if number == 1 else "'so does a loss'"
     return [
-        [bash(f"new{number}", f"harness experiment new --hypothesis {words}")],
         *looks,
         writes,
-        [bash(f"train{number}", "harness train")],
+        [bash(f"try{number}", f"harness try {words} --set model=centroids")],
     ]
 
 
-JUDGING: list[Turn] = [
-    [bash("evaluate", "harness evaluate")],
-    [bash("result", "harness experiment result --summary 'As measured.'")],
-    [bash("gate", "harness gate check")],
-    [bash("look", "harness evaluate --split held-out")],
-    [bash("held_out", "harness gate check --gate held-out")],
-    "TRIED-AND-JUDGED",
-]
-KEEP = "harness gate approve exp-0001 --reason 'It reaches what the plan asks.'"
+KEEP = "harness keep exp-0001"
 DROP = "harness gate reject exp-0002 --reason 'Its loss is not finite.'"
 
 
@@ -154,7 +143,7 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
         ],
         "Try this idea in one experiment, from its opening to the gate: nearest": [
             *trying(root, 1, TRAIN),
-            *JUDGING,
+            "TRIED-AND-JUDGED",
         ],
         "PLEASE KEEP IT": [[bash("keep", KEEP)], "IT-IS-KEPT"],
         "Try this idea in one experiment, from its opening to the gate: a loss": [
@@ -214,8 +203,8 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
     assert gateway.failure is None
     assert len(day.asked) == 1, day.asked
     assert "plan.md can be approved" in told["check"]
-    assert "exp-0001  validation gate: PASS" in told["gate"]
-    assert "non_finite" in told["train2"]
+    assert "verdict PASS" in " ".join(told["try1"].split())
+    assert "non_finite" in told["try2"]
     compacted = [item for item in requests if COMPACTING in newest_text(item.body)]
     assert compacted
     resumed = next(item for item in gateway.requests if "PLEASE DROP IT" in shown(item))

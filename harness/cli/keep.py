@@ -1,0 +1,141 @@
+"""`harness keep [EXP]`: a person keeps an experiment. Held-out, its gate and the decision in one
+call; where a step does not PASS, nothing is kept."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli.answer import Answer
+from harness.cli.changing import changing
+from harness.cli.chosen import EXPERIMENT, chosen
+from harness.cli.evaluate import evaluate_answer
+from harness.cli.gate import check_answer, decisions_answer
+from harness.cli.output import emit, environment, json_option, project_option, sandbox_for, tell
+from harness.cli.person import require_person
+from harness.decisions.person import approve, require_undecided
+from harness.domain.statuses import GateName, Split, Verdict
+from harness.evaluation.experiment import awaiting
+from harness.evaluation.outcome import explain, worth
+from harness.gates.check import standing
+from harness.ledger.facts import RecordedVerdict
+from harness.ledger.project import Project
+from harness.rendering.standing import standing as project_standing
+from harness.views.snapshot import split_score
+from harness.views.tables import pairs_table, score_text, tier_text
+
+
+@click.command("keep")
+@EXPERIMENT
+@click.option("--reason", default="", help="Why; default: what was measured.")
+@project_option
+@json_option
+def command(experiment: str | None, reason: str, project: Path, as_json: bool) -> None:
+    """Keep EXPERIMENT (default: the open one): look at held-out where that was not done, ask its
+    gate, approve.
+
+    Exit 1, and nothing is kept, where a gate does not say PASS. Must be run by a person.
+    """
+    by = require_person("keep", environment())
+    answers: dict[str, Answer] = {}
+    with changing(project) as opened:
+        experiment = chosen(opened, experiment, "harness keep")
+        require_undecided(opened, experiment)
+        for name, answer in _steps(opened, experiment, quiet=as_json):
+            answers[name] = answer
+            if not answer.ok:
+                break
+        kept = all(answer.ok for answer in answers.values())
+        if kept:
+            why = reason.strip() or measured(opened, experiment)
+            answers["decide"] = decisions_answer(approve(opened, experiment, by=by, reason=why))
+        document = {
+            "experiment": experiment,
+            "kept": kept,
+            "reason": why if kept else None,
+            "steps": {name: answer.document for name, answer in answers.items()},
+        }
+        lines = _lines(opened, experiment, answers, kept=kept)
+    emit(document, *lines, as_json=as_json)
+    sys.exit(0 if kept else 1)
+
+
+def _steps(project: Project, experiment: str, *, quiet: bool) -> Iterator[tuple[str, Answer]]:
+    """What a KEEP rests on, as far as it does not stand already."""
+
+    def say(text: str) -> None:
+        if not quiet:
+            tell(f"{experiment}  {text}")
+
+    newest = project.ledger.latest_verdict(experiment, GateName.VALIDATION)
+    if newest is None or standing(project, newest) is not Verdict.PASS:
+        say("asking the validation gate")
+        yield "validation", check_answer(project, experiment, GateName.VALIDATION)
+    if awaiting(project, experiment, Split.HELD_OUT):
+        say("looking at held-out; looks are counted")
+        sandbox = sandbox_for("auto")
+        yield "evaluate", evaluate_answer(project, experiment, Split.HELD_OUT, sandbox)
+    say("asking the held-out gate")
+    yield "held_out", check_answer(project, experiment, GateName.HELD_OUT)
+
+
+def measured(project: Project, experiment: str) -> str:
+    """The reason when nobody gives one: the numbers, as everybody may know them."""
+    record = project.ledger.experiment(experiment)
+    parts = []
+    for split in (Split.VALIDATION, Split.HELD_OUT):
+        total = split_score(project, record, split)
+        parts.append(f"{total['metric']} {score_text(total)}")
+    comparison = _comparison(project, experiment)
+    if comparison is not None:
+        parts.append(f"{worth(comparison)} against {comparison['against']}")
+    return f"{'; '.join(parts)}."
+
+
+def _comparison(project: Project, experiment: str) -> Any:
+    verdict: RecordedVerdict | None
+    verdict = project.ledger.latest_verdict(experiment, GateName.VALIDATION)
+    return None if verdict is None else verdict.comparison
+
+
+def _lines(
+    project: Project, experiment: str, answers: dict[str, Answer], *, kept: bool
+) -> Iterator[str]:
+    record = project.ledger.experiment(experiment)
+    rows = [("experiment", f"{record.id}  {record.hypothesis}")]
+    for split in (Split.VALIDATION, Split.HELD_OUT):
+        total = split_score(project, record, split)
+        if total["metric"]:
+            rows.append(("score", f"{total['metric']} {score_text(total)}"))
+    comparison = _comparison(project, experiment)
+    if comparison is not None:
+        rows.append(("comparison", f"with {comparison['against']}: {explain(comparison)}"))
+        if comparison["better"] is not True:
+            rows.append(("note", "It is not shown to be better; KEEP is your decision."))
+    for name, answer in answers.items():
+        rows += _judged(name, answer)
+    yield pairs_table(rows)
+    if kept:
+        stands = project_standing(project, None)
+        yield f"next: {stands['next']}: `{stands['command']}`"
+        return
+    last = next(reversed(answers))
+    yield f"{experiment} was not kept: {last.replace('_', '-')} did not PASS."
+    yield f"next: mend it, or discard it: `harness gate reject {experiment} --reason TEXT`"
+
+
+def _judged(name: str, answer: Answer) -> Iterator[tuple[str, str]]:
+    document = answer.document
+    if "verdict" in document:
+        tier = tier_text(document["tier"], (document["score"] or {}).get("released"))
+        said = f" ({tier})" if document["tier"] else ""
+        yield "gate", f"{name.replace('_', '-')}: {document['verdict']}{said}"
+    found = list(document.get("findings", ()))
+    for evaluation in () if answer.ok else document.get("evaluations", ()):
+        found += evaluation["findings"]
+    for one in found:
+        yield "finding", f"[{one['code']}] {one['message']} {one['hint']}"
+    for one in document.get("decisions", ()):
+        yield "decided", f"{one['id']}  {one['kind']} by {one['by']}"

@@ -1,0 +1,255 @@
+"""The report of a plan for people: what was kept, what was tried, what it rests on and what it
+took. One page of Markdown, no line of it wider than a terminal."""
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.domain.grade import Grade
+from harness.domain.plain_text import cell, inline
+from harness.domain.records import Experiment
+from harness.domain.statuses import (
+    DecisionKind,
+    ExperimentStatus,
+    Split,
+    Tier,
+    spoken,
+)
+from harness.evaluation.outcome import explain
+from harness.evaluation.released import bits_limit, bits_told
+from harness.ledger.facts import ApprovedPlan
+from harness.ledger.project import Project
+from harness.ledger.spending import spent_usd
+from harness.views.snapshot import experiment_row, split_score
+from harness.views.tables import score_text, tier_text
+
+WIDTH = 80
+_LEAST_WORDS = 12
+"""Characters of a hypothesis in the table; the whole one stands below it."""
+_COLUMNS = ("experiment", "validation", "held-out", "verdict", "decision", "hypothesis")
+
+
+def report(project: Project) -> dict[str, Any]:
+    """The plan in force, its experiments oldest first, and what they took. Raises RefusedError
+    (no_plan)."""
+    approved, ledger = project.plan(), project.ledger
+    everything = sorted(ledger.experiments(), key=lambda one: one.number)
+    own = [one for one in everything if one.plan == approved.name]
+    content = approved.content
+    oracle, budget = content["oracle"], content["budget"]
+    limit_usd = budget.get("usd")
+    return {
+        "plan": {
+            "name": approved.name,
+            "version": approved.version,
+            "path": approved.path,
+            "objective": content["objective"],
+            **{name: oracle[name] for name in ("metric", "direction", "tiers", "seeds")},
+        },
+        "experiments": [_experiment(project, one) for one in own],
+        "of_other_plans": len(everything) - len(own),
+        "looks": {
+            "held_out": ledger.queries(approved.name, Split.HELD_OUT),
+            "queries": oracle["queries"],
+            "bits_told": round(bits_told(project, approved), 1),
+            "bits": bits_limit(approved),
+        },
+        "budget": {
+            "experiments": {"used": len(own), "of": budget["experiments"]},
+            "minutes": {
+                "used": round(ledger.training_seconds(approved.name) / 60, 1),
+                "of": budget["total_minutes"],
+            },
+            "usd": None if limit_usd is None else _usd(project, approved, limit_usd),
+        },
+    }
+
+
+def _usd(project: Project, approved: ApprovedPlan, limit: float) -> dict[str, float]:
+    used = spent_usd(project.ledger, project.layout, approved.name)
+    return {"used": round(used, 2), "of": limit}
+
+
+def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
+    row = experiment_row(project, record)
+    decided = [
+        one for one in project.ledger.decisions(record.id) if one.kind is not DecisionKind.LOWER
+    ]
+    verdicts = project.ledger.verdicts(record.id)
+    comparison = verdicts[-1].comparison if verdicts else None
+    last = decided[-1] if decided else None
+    return {
+        **{name: row[name] for name in ("experiment", "status", "hypothesis", "parent", "tier")},
+        **{name: row[name] for name in ("verdict", "gate", "launches")},
+        "validation": split_score(project, record, Split.VALIDATION),
+        "held_out": split_score(project, record, Split.HELD_OUT),
+        "compared": None if comparison is None else explain(comparison),
+        "against": None if comparison is None else comparison["against"],
+        "decision": None
+        if last is None
+        else {"id": last.id, "kind": last.kind, "by": last.by, "reason": last.reason},
+    }
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """The report as Markdown."""
+    plan, rows = document["plan"], document["experiments"]
+    blocks = [
+        [f"# Report: {inline(plan['name'], 60)}"],
+        _wrapped(_plan_words(plan)),
+        ["## Kept"],
+        *_kept(rows),
+        ["## Experiments"],
+        *(_table(rows) if rows else [["None yet."]]),
+        *_others(document["of_other_plans"]),
+        ["## Not isolated"],
+        _not_isolated(rows),
+        ["## Spent"],
+        list(_spent(document)),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _plan_words(plan: Mapping[str, Any]) -> str:
+    tiers = plan["tiers"]
+    named = ", ".join(f"{tier} {tiers[tier]:g}" for tier in map(str, Tier) if tier in tiers)
+    seeds = plan["seeds"]
+    return (
+        f"{inline(plan['objective'], 600)} Metric: {inline(plan['metric'], 60)},"
+        f" {plan['direction']}; tiers: {named}; {seeds} seed{'s' if seeds != 1 else ''} an"
+        f" experiment. Plan version {plan['version']}, {inline(plan['path'], 200)}."
+    )
+
+
+def _kept(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+    kept = [row for row in rows if row["status"] == ExperimentStatus.KEPT]
+    if not kept:
+        yield ["Nothing is kept yet."]
+    for row in kept:
+        yield _wrapped(f"**{row['experiment']}**: {inline(row['hypothesis'], 500)}")
+        yield [line for text in _figures(row) for line in _wrapped(text, item=True)]
+
+
+def _figures(row: Mapping[str, Any]) -> Iterator[str]:
+    for split in ("validation", "held_out"):
+        if row[split]["metric"]:
+            yield f"{spoken(split)}: {inline(row[split]['metric'], 60)} {score_text(row[split])}"
+    if row["verdict"]:
+        released = row[row["gate"]]["released"]
+        reached = f", {tier_text(row['tier'], released)}" if row["tier"] else ""
+        yield f"{row['verdict']} on {spoken(row['gate'])}{reached}"
+    if row["compared"]:
+        yield f"against {row['against']}: {row['compared']}"
+    if row["decision"]:
+        yield _decided(row["decision"])
+
+
+def _decided(decision: Mapping[str, Any]) -> str:
+    by, reason = inline(decision["by"], 80), inline(decision["reason"], 500)
+    return f"{decision['kind']} by {by}: {reason}"
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """The table, then the hypotheses in full and why each was decided as it was."""
+    cells = [
+        [
+            row["experiment"],
+            figure(row["validation"]),
+            figure(row["held_out"]),
+            str(row["verdict"] or "-"),
+            str(row["status"]),
+        ]
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=False)]
+    left = max(_LEAST_WORDS, WIDTH - sum(widths) - 3 * len(widths) - 4)
+    for line, row in zip(cells, rows, strict=True):
+        line.append(cell(row["hypothesis"], left))
+    widths.append(min(left, max(len(line[-1]) for line in [_COLUMNS, *cells])))
+    rule = "|".join("-" * (width + 2) for width in widths)
+    yield [_row(_COLUMNS, widths), f"|{rule}|", *(_row(line, widths) for line in cells)]
+    yield [line for row in rows for line in _wrapped(_told(row), item=True)]
+    if any(row["validation"]["interval"] for row in rows):
+        yield ["± is half of the 95% interval."]
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (text.ljust(width) for text, width in zip(cells, widths, strict=True))
+    return f"| {' | '.join(padded)} |"
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    builds = f" (builds on {row['parent']})" if row["parent"] else ""
+    why = f" {_decided(row['decision'])}" if row["decision"] else ""
+    hypothesis = inline(row["hypothesis"], 500)
+    stop = "" if hypothesis.endswith((".", "!", "?")) else "."
+    return f"{row['experiment']}{builds}: {hypothesis}{stop}{why}"
+
+
+def figure(total: Mapping[str, Any]) -> str:
+    """A score in a few characters, rounded to its interval: "0.943 ±0.016"; of sealed labels what
+    was told: "0.94", "at least 0.86", "not better"."""
+    released = total["released"]
+    if released is not None:
+        bound = f"{released['bound']} " if released["bound"] else ""
+        said = str(released["answer"]) if total["score"] is None else ""
+        return said or f"{bound}{total['score']:g}"
+    if total["score"] is None:
+        return "-"
+    if total["interval"] is None:
+        return f"{total['score']:.4g}"
+    low, high = total["interval"]
+    half = (high - low) / 2
+    digits = max(0, 1 - math.floor(math.log10(half))) if half > 0 else 4
+    return f"{total['score']:.{digits}f} ±{half:.{digits}f}"
+
+
+def _others(count: int) -> list[list[str]]:
+    if not count:
+        return []
+    more = f"{count} experiment{'s' if count > 1 else ''} of other plans"
+    return [_wrapped(f"{more}: `harness experiment list`.")]
+
+
+def _not_isolated(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What lowers the grade of a score, for each experiment."""
+    lines = []
+    for row in rows:
+        lacking = dict.fromkeys(
+            _lacks(row[split]) for split in ("validation", "held_out") if row[split]["evidence"]
+        )
+        if told := "; ".join(filter(None, lacking)):
+            lines += _wrapped(f"{row['experiment']}: {told}", item=True)
+    if lines:
+        return lines
+    scored = any(row["validation"]["evidence"] for row in rows)
+    return ["Nothing." if scored else "Nothing was scored yet."]
+
+
+def _lacks(total: Mapping[str, Any]) -> str:
+    _, _, lacks = total["evidence"].partition(f"{Grade().words}, ")
+    return str(lacks)
+
+
+def _spent(document: Mapping[str, Any]) -> Iterator[str]:
+    looks, budget = document["looks"], document["budget"]
+    yield f"- looks at held-out: {looks['held_out']} of {looks['queries']}"
+    yield f"- told of secret labels: {looks['bits_told']:g} of {looks['bits']:g} bits"
+    experiments, minutes = budget["experiments"], budget["minutes"]
+    yield f"- experiments: {experiments['used']} of {experiments['of']}"
+    yield f"- training: {minutes['used']:g} of {minutes['of']:g} minutes"
+    if budget["usd"] is not None:
+        yield f"- models: {budget['usd']['used']:.2f} of {budget['usd']['of']:.2f} USD"
+
+
+def _wrapped(text: str, *, item: bool = False) -> list[str]:
+    first, rest = ("- ", "  ") if item else ("", "")
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,132 @@
+"""What people type that is wrong: each answer names what was typed, what was expected and what
+leads on, and nothing is done."""
+
+import click
+import pytest
+
+from harness.cli.main import harness
+from harness.contract.meant import MORE, OPTIONS, WORDS
+from tests.cli.journey import Journey, make_project
+
+EXP = "exp-0001"
+WRONG: dict[tuple[str, ...], tuple[str, str]] = {
+    ("list",): ("'list'", "`harness experiment list`"),
+    ("ls",): ("'ls'", "`harness experiment list`"),
+    ("show",): ("'show'", "`harness experiment show EXP`"),
+    ("show", EXP): ("'show'", "`harness experiment show EXP`"),
+    ("approve",): ("'approve'", "`harness plan approve`"),
+    ("approve", EXP): ("'approve'", "`harness keep EXP`"),
+    ("check",): ("'check'", "`harness gate check EXP`"),
+    ("check", "plan.md"): ("'check'", "`harness plan check`"),
+    ("new",): ("'new'", "`harness try"),
+    ("new", "a wider MLP"): ("'new'", "`harness try"),
+    ("start",): ("'start'", "`harness try"),
+    ("results",): ("'results'", "`harness report`"),
+    ("compare", EXP, "exp-0002"): ("'compare'", "`harness experiment compare A B`"),
+    ("diff", EXP, "exp-0002"): ("'diff'", "`harness experiment compare A B`"),
+    ("log",): ("'log'", "`harness decisions`"),
+    ("logs",): ("'logs'", "`harness watch`"),
+    ("tail",): ("'tail'", "`harness watch`"),
+    ("reject", EXP): ("'reject'", "`harness gate reject EXP --reason TEXT`"),
+    ("resume",): ("'resume'", "`harness try --continue`"),
+    ("eval", EXP): ("'eval'", "`harness evaluate`"),
+    ("fit",): ("'fit'", "`harness train`"),
+    ("stop",): ("'stop'", "Ctrl-C"),
+    ("uninstall",): ("'uninstall'", "`harness init --remove`"),
+    ("split", "a.csv"): ("'split'", "`harness data split TABLE --label COLUMN`"),
+    ("verify",): ("'verify'", "`harness ledger verify`"),
+    ("help",): ("'help'", "`harness --help`"),
+    ("version",): ("'version'", "`harness --version`"),
+    ("statsu",): ("'statsu'", "`harness status`"),
+    ("frobnicate",): ("'frobnicate'", "`harness --help`"),
+    ("--json", "status"): ("--json", "`harness status --json`"),
+    ("run", EXP): (EXP, f"`harness train {EXP}`"),
+    ("train", "a wider MLP"): ("'a wider MLP'", "`harness try 'a wider MLP'`"),
+    ("train", "1"): ("'1'", f"`harness train {EXP}`"),
+    ("train", "exp1"): ("'exp1'", f"`harness train {EXP}`"),
+    ("train", "--lr", "0.1"): ("--lr", "`harness train -- python train.py --lr 0.1`"),
+    ("train", "--seed", "1"): ("--seed", "`oracle.seeds`"),
+    ("evaluate", "--held-out"): ("--held-out", "`harness evaluate EXP --split held-out`"),
+    ("evaluate", EXP, "held-out"): ("held-out", "`harness evaluate EXP --split held-out`"),
+    ("evaluate", "--split", "test"): ("'test'", "Expected `harness evaluate"),
+    ("evaluate", "best"): ("'best'", "`harness experiment list`"),
+    ("gate", "check", "--held-out"): ("--held-out", "`harness gate check EXP --gate held-out`"),
+    ("gate", "check", "plan.md"): ("'plan.md'", "`harness plan check plan.md`"),
+    ("gate", "keep", EXP): ("'keep'", "`harness keep EXP`"),
+    ("gate", "approve", EXP): ("--reason", "Expected `harness gate approve"),
+    ("gate", "approve", EXP, "-m", "good"): ("-m", "--reason TEXT"),
+    ("gate", "approve", "exp-1", "--reason", "x"): ("'exp-1'", f"`harness gate approve {EXP}`"),
+    ("experiment", "ls"): ("'ls'", "`harness experiment list`"),
+    ("experiment", "delete", EXP): ("'delete'", "`harness gate reject EXP --reason TEXT`"),
+    ("experiment", "new", "a wider MLP"): ("a wider MLP", "--hypothesis TEXT"),
+    ("experiment", "new"): ("--hypothesis", "Expected `harness experiment new"),
+    ("experiment", "compare", EXP): ("REFERENCE", "Expected `harness experiment compare"),
+    ("experiment", "compare", "a", "b"): ("'a'", "`harness experiment list`"),
+    ("plan", "validate"): ("'validate'", "`harness plan check`"),
+    ("plan", "show"): ("'show'", "`harness status`"),
+    ("plan", "new"): ("'new'", "`harness init`"),
+    ("status", EXP): (EXP, "`harness experiment show EXP`"),
+    ("report", EXP): (EXP, "`harness experiment show EXP`"),
+    ("keep", "--override"): ("--override", "`harness gate approve EXP --reason TEXT --override`"),
+    ("keep", "the best"): ("'the best'", "`harness experiment list`"),
+    ("try", "a", "wider", "MLP"): (
+        "a wider MLP",
+        "`harness try 'a wider MLP' -- python train.py`",
+    ),
+    ("try", EXP): (EXP, "`harness try --continue`"),
+    ("try", "x", "--lr", "1"): ("--lr", "`--set lr=0.1`"),
+    ("decisions", "yesterday"): ("'yesterday'", "`harness experiment list`"),
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    base = tmp_path_factory.mktemp("wrong")
+    made = make_project(base / "project", base / "home")
+    for words in (("init",), ("plan", "approve")):
+        assert made.harness(*words).exit_code == 0
+    return made
+
+
+def test_there_are_more_than_forty() -> None:
+    assert len(WRONG) > 40
+
+
+@pytest.mark.parametrize("words", WRONG, ids=" ".join)
+def test_a_wrong_use_is_answered_with_what_was_meant(
+    project: Journey, words: tuple[str, ...]
+) -> None:
+    named, meant = WRONG[words]
+    answer = project.harness(*words)
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    first, *rest = answer.stderr.splitlines()
+    assert first.startswith("harness: ")
+    assert named in first
+    assert meant in " ".join(rest)
+    assert "Traceback" not in answer.stderr
+
+
+def test_none_of_them_did_anything(project: Journey) -> None:
+    assert project.harness("experiment", "list", "--json").document == {"experiments": []}
+
+
+def command_at(path: str) -> click.Command:
+    command: click.Command = harness
+    for word in path.split()[1:]:
+        assert isinstance(command, click.Group)
+        found = command.get_command(click.Context(command), word)
+        assert found is not None, path
+        command = found
+    return command
+
+
+def test_what_is_there_has_no_other_meaning() -> None:
+    for path, words in WORDS.items():
+        group = command_at(path)
+        assert isinstance(group, click.Group), path
+        assert not set(words) & set(group.list_commands(click.Context(group))), path
+    for path, option in OPTIONS:
+        known = {name for parameter in command_at(path).params for name in parameter.opts}
+        assert option not in known, (path, option)
+    for path in MORE:
+        assert not isinstance(command_at(path), click.Group)
