@@ -25,9 +25,10 @@ from harness.views.snapshot import experiment_row, split_score
 from harness.views.tables import score_text, tier_text
 
 WIDTH = 80
-_LEAST_WORDS = 12
+_LEAST_WORDS = 8
 """Characters of a hypothesis in the table; the whole one stands below it."""
-_COLUMNS = ("experiment", "validation", "held-out", "verdict", "decision", "hypothesis")
+_BOUNDS = {"at least": "≥ ", "at most": "≤ "}
+_COLUMNS = ("id", "validation", "held-out", "verdict", "decision", "hypothesis")
 
 
 def report(project: Project) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def _kept(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
 def _figures(row: Mapping[str, Any]) -> Iterator[str]:
     for split in ("validation", "held_out"):
         if row[split]["metric"]:
-            yield f"{spoken(split)}: {inline(row[split]['metric'], 60)} {score_text(row[split])}"
+            yield f"{inline(row[split]['metric'], 60)} {score_text(row[split])}"
     if row["verdict"]:
         released = row[row["gate"]]["released"]
         reached = f", {tier_text(row['tier'], released)}" if row["tier"] else ""
@@ -189,10 +190,10 @@ def _told(row: Mapping[str, Any]) -> str:
 
 def figure(total: Mapping[str, Any]) -> str:
     """A score in a few characters, rounded to its interval: "0.943 ±0.016"; of sealed labels what
-    was told: "0.94", "at least 0.86", "not better"."""
+    was told: "0.94", "≥ 0.86", "not better"."""
     released = total["released"]
     if released is not None:
-        bound = f"{released['bound']} " if released["bound"] else ""
+        bound = _BOUNDS.get(released["bound"], "")
         said = str(released["answer"]) if total["score"] is None else ""
         return said or f"{bound}{total['score']:g}"
     if total["score"] is None:

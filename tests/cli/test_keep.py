@@ -124,12 +124,12 @@ def test_the_report_is_a_page_of_markdown_that_fits_a_terminal(story: Story) -> 
     assert list(sections) == ["Kept", "Experiments", "Not isolated", "Spent"]
     kept = " ".join(sections["Kept"].split())
     assert f"**exp-0001**: {IDEA}" in kept
-    assert re.search(r"- validation: accuracy 0\.9\d+ .*\[0\.9\d+, [01]\.\d+\]", kept)
-    assert "- held-out: accuracy" in kept
+    assert re.search(r"- accuracy 0\.9\d+ .*\[0\.9\d+, [01]\.\d+\]", kept)
+    assert "held-out, 3 seeds, recomputed" in kept
     assert "KEEP by human:" in kept
     rows = [line for line in sections["Experiments"].splitlines() if line.startswith("|")]
     head = [cell.strip() for cell in rows[0].strip("|").split("|")]
-    assert head == ["experiment", "validation", "held-out", "verdict", "decision", "hypothesis"]
+    assert head == ["id", "validation", "held-out", "verdict", "decision", "hypothesis"]
     first = [cell.strip() for cell in rows[2].strip("|").split("|")]
     assert re.fullmatch(r"0\.9\d+ ±0\.0\d+", first[1])
     assert re.fullmatch(r"0\.\d+", first[2])
