@@ -23,6 +23,7 @@ NEVER = (
     *("nonsense", "train exp-0001 --sandbox none", "train exp-0001 --sandbox=bwrap"),
     *("train --sandbox auto exp-0001", "train exp-0001 --session other", "mcp --sandbox none"),
     *("evaluate exp-0001 --sandbox landlock", "watch --split", "handoff --file plan.md"),
+    *("report --out x.md", "try wider --sandbox none", "keep --override exp-0001"),
     *("status --project /", "status --project ..", "audit --transcripts ."),
     *("claims audit ../secret.md", "claims audit link.md", "plan check ../secret.md"),
     *("watch ../secret.md", "watch /etc/passwd", "posttrain spec --dataset ../secret.md"),
@@ -34,6 +35,13 @@ FINE = {
         "train --resume --json --project ROOT -- exp-0001 python t.py --sandbox none"
     ),
     "evaluate exp-0001 --split held-out": "evaluate --split=held-out --project ROOT -- exp-0001",
+    "try wider --set lr=0.1 --json -- python t.py --project /": (
+        "try --set=lr=0.1 --json --project ROOT wider -- python t.py --project /"
+    ),
+    "try --continue": "try --continue --project ROOT",
+    "try -- python t.py": "try --project ROOT -- python t.py",
+    "report --json": "report --json --project ROOT",
+    "keep exp-0001 --json": "keep --project ROOT -- exp-0001",
     "train --set lr=0.1 -- python t.py": "train --set=lr=0.1 --project ROOT -- python t.py",
     "watch --once --wait": "watch --once --wait --project ROOT",
     "gate check exp-0001": "gate check --project ROOT -- exp-0001",
@@ -124,6 +132,18 @@ def test_what_may_be_asked_exists() -> None:
         known = {name for parameter in command.params for name in parameter.opts}
         copied = {askable.copy_option} - {""}
         assert {*askable.flags, *askable.values, *askable.paths, *copied} <= known, verb
+
+
+def test_a_word_that_is_no_verb_is_answered_with_what_is_meant(root: Path) -> None:
+    for line, meant in (
+        ("list", "`harness experiment list`"),
+        ("gate keep exp-0001", "`harness keep EXP`"),
+        ("approve plan.md", "`harness plan approve`"),
+    ):
+        with pytest.raises(HarnessError) as refused:
+            read_request(line.split(), cwd=root, root=root)
+        assert (refused.value.exit_code, refused.value.code) == (2, "usage")
+        assert meant in refused.value.hint
 
 
 def test_readable_folders_may_be_named(root: Path) -> None:
