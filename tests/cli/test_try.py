@@ -105,7 +105,7 @@ def mended(tmp_path_factory: pytest.TempPathFactory) -> Story:
     story("another", "try", "another idea", "--json", code=2)
     story.write("train.py", TRAIN)
     story("unscored", "try", "--json", code=1)
-    story.write("notes.md", "# Nobody runs this\n")
+    story.write("plot.py", "# Nobody runs this\n")
     story("again", "try", code=1)
     story.write("predict.py", PREDICT)
     story("passed", "try", "--continue", "--json")
