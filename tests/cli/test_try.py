@@ -209,7 +209,7 @@ def test_the_table_has_score_reference_comparison_verdict_and_one_next_step(
     text = " ".join(" ".join(lines).split())
     assert "builds on exp-0001" in text
     assert "validation, 3 seeds, recomputed" in text
-    assert "reference exp-0001 0.9" in text
+    assert "reference exp-0001 0.8" in text
     assert "verdict PASS" in text
     assert lines[-1] == "next: decide: `harness gate reject exp-0002 --reason TEXT`"
     assert "it builds on exp-0001 (--parent names another)" in whole.said["second"].stderr
