@@ -149,19 +149,13 @@ def _compared(verdict: RecordedVerdict) -> list[str]:
 
 
 def _next(verdict: RecordedVerdict) -> str:
-    """The step after a PASS."""
-    if verdict.gate == GateName.VALIDATION:
-        held_out = (
-            f"`harness evaluate {verdict.experiment} --split held-out`, then"
-            f" `harness gate check {verdict.experiment}` again"
-        )
-        if (verdict.comparison or {}).get("better") is False:
-            return (
-                "next: another hypothesis (`harness gate reject"
-                f" {verdict.experiment} --reason TEXT` first); or spend a look: {held_out}"
-            )
-        return f"next: {held_out}"
-    return f"next: `harness gate approve {verdict.experiment} --reason TEXT`"
+    """The step after a PASS; `keep` looks at held-out and asks its gate, where that is due."""
+    keep = f"`harness keep {verdict.experiment}`"
+    better = (verdict.comparison or {}).get("better")
+    if verdict.gate == GateName.VALIDATION and better is False:
+        reject = f"`harness gate reject {verdict.experiment} --reason TEXT`"
+        return f"next: another hypothesis ({reject} first); or keep it all the same: {keep}"
+    return f"next: a person keeps it: {keep}"
 
 
 def decisions_answer(decisions: list[Decision]) -> Answer:

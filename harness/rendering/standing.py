@@ -76,10 +76,7 @@ def _after_verdict(project: Project, current: Experiment) -> tuple[str, str]:
     verdict, check = project.ledger.latest_verdict(current.id), f"harness gate check {current.id}"
     if verdict is None or verdict.verdict is not Verdict.PASS:
         return "mend what the gate found", check
-    if verdict.gate == GateName.HELD_OUT:
-        return "decide", f"harness gate approve {current.id} --reason TEXT"
-    if shown_score(project.ledger.summary(current.id), Split.HELD_OUT) is not None:
-        return "ask the gate", check
-    if (verdict.comparison or {}).get("better") is False:
+    # `keep` looks at held-out and asks its gate, where that was not done.
+    if verdict.gate == GateName.VALIDATION and (verdict.comparison or {}).get("better") is False:
         return "decide", f"harness gate reject {current.id} --reason TEXT"
-    return "look at held-out", f"harness evaluate {current.id} --split held-out"
+    return "decide", f"harness keep {current.id}"

@@ -116,7 +116,7 @@ def test_the_gate_shows_what_the_comparison_came_to(hour: Hour) -> None:
     assert "  compared with trivial predictor: +" in first
     assert "better by more than the noise" in first
     assert "KEEP needs better" not in first
-    assert "next: `harness evaluate exp-0001 --split held-out`" in first
+    assert "next: a person keeps it: `harness keep exp-0001`" in first
     assert "exp-0002  validation gate: PASS" in second
     assert "  compared with exp-0001: " in second
     assert "PASS says that the numbers are true and reach a tier. KEEP needs better" in second

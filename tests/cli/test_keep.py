@@ -7,9 +7,9 @@ import pytest
 
 from tests.centroids import TRAIN
 from tests.cli.journey import PLAN, UNSANDBOXED
-from tests.cli.test_try import IDEA, ONE_SEED, Story, begun
+from tests.cli.test_try import IDEA, ONE_SEED, STEPS, Story, begun
 
-WORSE = TRAIN.replace("* 3 // 4", "// 100")
+WORSE = TRAIN.replace("centroids = np", "centroids = -np")
 RESULT = "result.md"
 
 
@@ -21,13 +21,13 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     story("approve", "plan", "approve")
     story("empty", "report")
     story("none", "keep", "--json", code=2)
-    story("first", "try", IDEA)
+    story("first", "try", IDEA, "--json")
     story("below an agent", "keep", "--json", code=2, CLAUDECODE="1")
     story("kept", "keep")
     story("why", "decisions", "--json")
     story("again", "keep", "exp-0001", "--json", code=2)
     story.write("train.py", WORSE)
-    story("second", "try", "a hundredth of the rows | is <b>enough</b>", "--json", code=1)
+    story("second", "try", "the other side | is <b>better</b>", code=1)
     story(
         "compared", "experiment", "compare", "exp-0002", "exp-0001", "--code", "--config", code=1
     )
@@ -38,7 +38,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     )
     story("not kept", "keep", "--json", code=1)
     story("looks", "status", "--json")
-    story("dropped", "gate", "reject", "exp-0002", "--reason", "It has too few rows.")
+    story("dropped", "gate", "reject", "exp-0002", "--reason", "It is the wrong side.")
     story("discarded", "keep", "exp-0002", "--json", code=2)
     story("report", "report")
     story("report as JSON", "report", "--json")
@@ -48,11 +48,52 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     return story
 
 
-def test_a_pass_is_kept_in_one_word_that_says_each_step(story: Story) -> None:
-    assert (
-        story.said["first"].stdout.splitlines()[-1]
-        == "next: decide (a person): `harness keep exp-0001`"
+def test_one_call_is_all_steps(story: Story) -> None:
+    document = story.said["first"].document
+    assert list(document["steps"]) == STEPS
+    assert document["steps"]["new"]["experiment"] == document["experiment"] == "exp-0001"
+    assert [run["status"] for run in document["steps"]["train"]["runs"]] == ["completed"] * 3
+    assert document["steps"]["evaluate"]["split"] == "validation"
+    gate = document["steps"]["gate"]
+    assert (gate["verdict"], gate["recorded"], document["verdict"]) == ("PASS", True, "PASS")
+    assert gate["findings"] == []
+    result = story.journey.root / ".harness/experiments/exp-0001/result.md"
+    score = document["steps"]["evaluate"]["score"]
+    assert f'"accuracy": {score:.4g}' in result.read_text("utf-8")
+    assert story.said["first"].stderr == ""
+
+
+def test_the_table_has_score_reference_comparison_verdict_and_one_next_step(
+    story: Story,
+) -> None:
+    lines = story.said["second"].stdout.splitlines()
+    shown = ["experiment", "builds", "score", "reference", "comparison", "verdict", "finding"]
+    names = [line.split()[0] for line in lines if line[1:2].strip()]
+    assert [name for name in names if name in shown] == shown
+    text = " ".join(" ".join(lines).split())
+    for words in (
+        "builds on exp-0001",
+        "validation, 3 seeds, recomputed",
+        "reference exp-0001 0.",
+        "worse by more than the noise",
+        "verdict FAIL",
+        "finding [below_tier]",
+    ):
+        assert words in text
+    assert lines[-1] == (
+        "next: try another hypothesis: `harness gate reject exp-0002 --reason TEXT`"
     )
+    assert "it builds on exp-0001 (--parent names another)" in story.said["second"].stderr
+
+
+def test_the_best_that_is_kept_is_the_parent(story: Story) -> None:
+    rows = story.said["report as JSON"].document["experiments"]
+    assert [row["parent"] for row in rows] == [None, "exp-0001"]
+
+
+def test_a_pass_is_kept_in_one_word_that_says_each_step(story: Story) -> None:
+    document = story.said["first"].document
+    assert document["next"]["command"] == "harness keep exp-0001"
     kept = story.said["kept"]
     assert "exp-0001  looking at held-out; looks are counted" in kept.stderr
     assert "exp-0001  asking the held-out gate" in kept.stderr
@@ -67,7 +108,7 @@ def test_the_reason_is_what_was_measured(story: Story) -> None:
     rows = story.said["why"].document["decisions"]
     assert [row["kind"] for row in rows] == ["APPROVE", "KEEP"]
     (reason,) = {row["reason"] for row in rows}
-    assert re.match(r"accuracy 0\.9\d+ ±0\.\d+ \[.*\] validation, 3 seeds, recomputed", reason)
+    assert re.match(r"accuracy 0\.\d+ ±0\.\d+ \[.*\] validation, 3 seeds, recomputed", reason)
     assert "held-out, 3 seeds, recomputed" in reason
     assert reason.endswith("; better against trivial predictor.")
 
@@ -101,7 +142,7 @@ def test_two_experiments_side_by_side(story: Story) -> None:
     lines = document["code"]["diff"].splitlines()
     assert lines[:2] == ["--- exp-0001/train.py", "+++ exp-0002/train.py"]
     assert [line for line in lines if line.startswith("+  ")] == [
-        next("+" + line for line in WORSE.splitlines() if "// 100" in line)
+        next("+" + line for line in WORSE.splitlines() if "= -np" in line)
     ]
     assert document["config"]["diff"] == ""
     assert document["verdicts"]["exp-0001"]["verdict"] == "PASS"
@@ -124,21 +165,21 @@ def test_the_report_is_a_page_of_markdown_that_fits_a_terminal(story: Story) -> 
     assert list(sections) == ["Kept", "Experiments", "Not isolated", "Spent"]
     kept = " ".join(sections["Kept"].split())
     assert f"**exp-0001**: {IDEA}" in kept
-    assert re.search(r"- accuracy 0\.9\d+ .*\[0\.9\d+, [01]\.\d+\]", kept)
+    assert re.search(r"- accuracy 0\.\d+ .*\[0\.\d+, [01]\.\d+\]", kept)
     assert "held-out, 3 seeds, recomputed" in kept
     assert "KEEP by human:" in kept
     rows = [line for line in sections["Experiments"].splitlines() if line.startswith("|")]
     head = [cell.strip() for cell in rows[0].strip("|").split("|")]
     assert head == ["id", "validation", "held-out", "verdict", "decision", "hypothesis"]
     first = [cell.strip() for cell in rows[2].strip("|").split("|")]
-    assert re.fullmatch(r"0\.9\d+ ±0\.0\d+", first[1])
+    assert re.fullmatch(r"0\.\d+ ±0\.0\d+", first[1])
     assert re.fullmatch(r"0\.\d+", first[2])
     assert first[3:5] == ["PASS", "kept"]
     second = re.split(r"(?<!\\)\|", rows[3])
     assert [cell.strip() for cell in second[3:6]] == ["-", "FAIL", "discarded"]
     told = " ".join(sections["Experiments"].split())
-    assert "(builds on exp-0001): a hundredth of the rows | is &lt;b>enough" in told
-    assert "It has too few rows." in told
+    assert "(builds on exp-0001): the other side | is &lt;b>better" in told
+    assert "It is the wrong side." in told
     assert "- looks at held-out: 1 of 20" in sections["Spent"]
     assert "- experiments: 2 of 8" in sections["Spent"]
     assert re.search(r"- training: 0\.?\d* of 20 minutes", sections["Spent"])

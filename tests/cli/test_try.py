@@ -110,7 +110,7 @@ def mended(tmp_path_factory: pytest.TempPathFactory) -> Story:
     story.write("predict.py", PREDICT)
     story("passed", "try", "--continue", "--json")
     story("shown", "experiment", "show", "--json")
-    story("once more", "try", "--continue", "--json")
+    story("once more", "try", "--continue")
     story("shown later", "experiment", "show", "--json")
     return story
 
@@ -165,59 +165,7 @@ def test_what_is_done_is_not_done_again(mended: Story) -> None:
     first, later = (mended.said[name].document for name in ("shown", "shown later"))
     for part in ("runs", "evaluations", "verdicts"):
         assert first[part] == later[part]
-    assert mended.said["once more"].document["verdict"] == "PASS"
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """Two ideas with all seeds: the first is kept, the second no better."""
-    story = begun(tmp_path_factory.mktemp("whole"), PLAN)
-    story("approve", "plan", "approve")
-    story("first", "try", IDEA, "--json")
-    story("looked", "evaluate", "--split", "held-out")
-    story("judged", "gate", "check")
-    story("kept", "gate", "approve", "exp-0001", "--reason", "It is far beyond the trivial one.")
-    story("second", "try", "the same once more")
-    story("dropped", "gate", "reject", "exp-0002", "--reason", "No better.")
-    story("parents", "experiment", "list", "--json")
-    return story
-
-
-def test_one_call_is_all_steps(whole: Story) -> None:
-    document = whole.said["first"].document
-    assert list(document["steps"]) == STEPS
-    assert document["steps"]["new"]["experiment"] == document["experiment"] == "exp-0001"
-    assert [run["status"] for run in document["steps"]["train"]["runs"]] == ["completed"] * 3
-    assert document["steps"]["evaluate"]["split"] == "validation"
-    gate = document["steps"]["gate"]
-    assert (gate["verdict"], gate["recorded"], document["verdict"]) == ("PASS", True, "PASS")
-    assert gate["findings"] == []
-    assert document["next"]["command"] == "harness evaluate exp-0001 --split held-out"
-    result = whole.journey.root / ".harness/experiments/exp-0001/result.md"
-    score = document["steps"]["evaluate"]["score"]
-    assert f'"accuracy": {score:.4g}' in result.read_text("utf-8")
-    assert whole.said["first"].stderr == ""
-
-
-def test_the_table_has_score_reference_comparison_verdict_and_one_next_step(
-    whole: Story,
-) -> None:
-    lines = whole.said["second"].stdout.splitlines()
-    names = [line.split()[0] for line in lines if line[1:2].strip()]
-    shown = ["experiment", "builds", "score", "reference", "comparison", "verdict"]
-    assert [name for name in names if name in shown] == shown
-    text = " ".join(" ".join(lines).split())
-    assert "builds on exp-0001" in text
-    assert "validation, 3 seeds, recomputed" in text
-    assert "reference exp-0001 0.8" in text
-    assert "verdict PASS" in text
-    assert lines[-1] == "next: decide: `harness gate reject exp-0002 --reason TEXT`"
-    assert "it builds on exp-0001 (--parent names another)" in whole.said["second"].stderr
-
-
-def test_the_best_that_is_kept_is_the_parent(whole: Story) -> None:
-    rows = whole.said["parents"].document["experiments"]
-    assert [row["parent"] for row in rows] == [None, "exp-0001"]
+    assert "verdict PASS" in " ".join(mended.said["once more"].stdout.split())
 
 
 def test_what_somebody_wrote_in_the_result_stays(tmp_path: Path) -> None:

@@ -88,11 +88,11 @@ def test_each_stage_names_its_command_and_held_out_is_never_told(world: World) -
     assert check_gate(world.project, experiment, GateName.VALIDATION).verdict is Verdict.PASS
     best = said(world)["best"]
     assert 0.9 < float(best) <= 1.0
-    assert due(world) == ("look at held-out", f"harness evaluate {experiment} --split held-out")
+    assert due(world) == ("decide", f"harness keep {experiment}")
     evaluate(world, experiment, Split.HELD_OUT)
-    assert due(world) == ("ask the gate", f"harness gate check {experiment}")
+    assert due(world) == ("decide", f"harness keep {experiment}")
     verdict = check_gate(world.project, experiment, GateName.HELD_OUT)
-    assert due(world) == ("decide", f"harness gate approve {experiment} --reason TEXT")
+    assert due(world) == ("decide", f"harness keep {experiment}")
     approve(world.project, experiment, by="Ada", reason="good")
     assert due(world) == ("open an experiment", "harness experiment new --hypothesis TEXT")
     assert said(world)["best"] == best
