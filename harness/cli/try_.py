@@ -55,12 +55,9 @@ class _Command(click.Command):
         context.params["training_command"] = tuple(args[at + 1 :])
         return rest
 
-    def collect_usage_pieces(self, context: click.Context) -> list[str]:
-        return ["[OPTIONS]", "[IDEA]", "[-- COMMAND]"]
-
 
 @click.command("try", cls=_Command)
-@click.argument("idea", nargs=-1)
+@click.argument("idea", nargs=-1, metavar="[IDEA] [-- COMMAND]")
 @click.option(
     "--parent",
     default=None,

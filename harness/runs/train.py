@@ -101,14 +101,7 @@ def train(
             session=session,
             inherited=os.environ if inherited is None else inherited,
         )
-        require_startable(
-            project,
-            job.argv,
-            job.command[0],
-            inherited=job.inherited,
-            files=lambda: job.snapshot.files,
-            again=f"harness train {experiment}",
-        )
+        _require_startable(job)
         job = with_config(job, job.argv, values or {}, on_event)
         seed_run = functools.partial(
             SeedRun,
@@ -123,6 +116,17 @@ def train(
         large = _not_copied(job.snapshot, on_event)
         report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
         return replace(report, findings=[*recovered, *large, *report.findings])
+
+
+def _require_startable(job: TrainJob) -> None:
+    require_startable(
+        job.project,
+        job.argv,
+        job.command[0],
+        inherited=job.inherited,
+        files=lambda: job.snapshot.files,
+        again=f"harness train {job.experiment}",
+    )
 
 
 def with_config(

@@ -166,13 +166,19 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=False)]
     left = max(_LEAST_WORDS, WIDTH - sum(widths) - 3 * len(widths) - 4)
     for line, row in zip(cells, rows, strict=True):
-        line.append(cell(row["hypothesis"], left))
+        line.append(_fitting(row["hypothesis"], left))
     widths.append(min(left, max(len(line[-1]) for line in [_COLUMNS, *cells])))
     rule = "|".join("-" * (width + 2) for width in widths)
     yield [_row(_COLUMNS, widths), f"|{rule}|", *(_row(line, widths) for line in cells)]
     yield [line for row in rows for line in _wrapped(_told(row), item=True)]
     if any(row["validation"]["interval"] for row in rows):
         yield ["± is half of the 95% interval."]
+
+
+def _fitting(text: str, width: int) -> str:
+    """The beginning of `text` that is no wider as a quoted cell."""
+    fitting = (cell(text, limit) for limit in range(width, 0, -1))
+    return next(shown for shown in fitting if len(shown) <= width)
 
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:

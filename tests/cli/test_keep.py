@@ -1,4 +1,4 @@
-"""From an approved plan to a kept result and its report, in three words; and where it is refused."""
+"""From an approved plan to a kept result and its report, in three words; and what is refused."""
 
 import re
 from pathlib import Path
