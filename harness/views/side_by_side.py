@@ -121,8 +121,8 @@ def _difference(old: bytes, new: bytes, before: str, after: str) -> Iterator[str
         if old != new:
             yield f"{before} and {after} differ ({len(old)} and {len(new)} bytes)"
         return
-    sides = (side.decode("utf-8", "replace").splitlines() for side in (old, new))
-    yield from unified_diff(*sides, before, after, lineterm="")
+    first, second = (side.decode("utf-8", "replace").splitlines() for side in (old, new))
+    yield from unified_diff(first, second, before, after, lineterm="")
 
 
 def _cut(lines: list[str]) -> str:
