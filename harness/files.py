@@ -8,14 +8,14 @@ import json
 import math
 import os
 import stat
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 _NON_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 _SUFFIX = ".tmp"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def strict(value: Any) -> Any:
@@ -89,9 +89,9 @@ def owner_only(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def no_looser(mode: int, folder: Path) -> int:
+def no_looser(mode: int, folder: Path | int) -> int:
     """`mode` without what `folder` does not grant to group and others either."""
-    return mode & (0o700 | stat.S_IMODE(folder.stat().st_mode))
+    return mode & (0o700 | stat.S_IMODE(os.stat(folder).st_mode))
 
 
 def _missing(path: Path) -> list[Path]:
@@ -116,10 +116,15 @@ def _close(path: Path, *, look_in: bool) -> None:
 
 
 def atomic_write(
-    path: Path, data: bytes | str, *, durable: bool = True, mode: int = 0o644
+    path: Path,
+    data: bytes | str,
+    *,
+    durable: bool = True,
+    mode: int = 0o644,
+    below: Path | None = None,
 ) -> None:
     """Replace `path` with `data` as `replacing` does."""
-    with replacing(path, durable=durable, mode=mode) as new:
+    with replacing(path, durable=durable, mode=mode, below=below) as new:
         new.stream.write(data.encode("utf-8") if isinstance(data, str) else data)
 
 
@@ -131,17 +136,36 @@ class Replacement:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, durable: bool = True, mode: int = 0o644) -> Iterator[Replacement]:
+def replacing(
+    path: Path, *, durable: bool = True, mode: int = 0o644, below: Path | None = None
+) -> Iterator[Replacement]:
     """Replace `path` in one step with what the block writes: readers see the old bytes or the new.
     In a folder that is closed to others the file is too, whatever `mode` says.
 
     A folder in the file's place is set aside, beside it. With `durable` file and directory are
     synced. On any error the old file is intact and the temporary one is gone; one of a killed
-    process stays until `remove_leftovers`.
+    process stays until `remove_leftovers`. Between `below` and `path` no link is followed, also
+    none that is put there meanwhile: OSError.
     """
-    make_folder(path.parent)
+    with contextlib.ExitStack() as opened:
+        folder = None
+        if below is None:
+            make_folder(path.parent)
+        else:
+            within = path.parent.relative_to(below).parts
+            folder = opened.enter_context(folder_below(below, within, make=True))
+        with _replacing(path, folder, durable=durable, mode=mode) as new:
+            yield new
+
+
+@contextlib.contextmanager
+def _replacing(
+    path: Path, folder: int | None, *, durable: bool, mode: int
+) -> Iterator[Replacement]:
+    """`folder`: the descriptor of the one that `path` lies in, which is asked in place of its
+    path."""
     # In the same directory: a rename is atomic only within one file system.
-    descriptor, temporary = _temporary(path)
+    descriptor, temporary = _temporary(path, folder)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             new = Replacement(stream=stream, path=path)
@@ -151,16 +175,40 @@ def replacing(path: Path, *, durable: bool = True, mode: int = 0o644) -> Iterato
             # content would be an empty file in place of the old one.
             if durable:
                 os.fsync(stream.fileno())
-            os.chmod(temporary, no_looser(mode, path.parent))
-            if new.path.is_dir() and not new.path.is_symlink():
-                new.path.rename(new.path.with_name(f"{Path(temporary).name}.folder"))
-            os.replace(temporary, new.path)
+            os.fchmod(stream.fileno(), no_looser(mode, path.parent if folder is None else folder))
+            place = _name(new.path, folder)
+            with contextlib.suppress(FileNotFoundError):
+                there = os.stat(place, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISDIR(there.st_mode):
+                    aside = f"{temporary}.folder"
+                    os.rename(place, aside, src_dir_fd=folder, dst_dir_fd=folder)
+            os.replace(temporary, place, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+            os.unlink(temporary, dir_fd=folder)
         raise
-    if durable:
+    if durable and folder is not None:
+        os.fsync(folder)
+    elif durable:
         sync_directory(path.parent)
+
+
+@contextlib.contextmanager
+def folder_below(place: Path, parts: Sequence[str], *, make: bool = False) -> Iterator[int]:
+    """A descriptor of the folder `parts` below `place`, of which none may be a link, also none that
+    is put there meanwhile: OSError. With `make`, what is missing is made."""
+    descriptor = os.open(place, _FOLDER)
+    try:
+        for part in parts:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, no_looser(0o777, descriptor), dir_fd=descriptor)
+            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def move_into_place(source: Path, target: Path) -> None:
@@ -169,12 +217,19 @@ def move_into_place(source: Path, target: Path) -> None:
     sync_directory(target.parent)
 
 
-def _temporary(path: Path) -> tuple[int, str]:
+def _name(path: Path, folder: int | None) -> str:
+    return str(path) if folder is None else path.name
+
+
+def _temporary(path: Path, folder: int | None) -> tuple[int, str]:
     """A new file beside `path`, locked while its descriptor is open: its writer lives."""
     while True:
-        descriptor, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX
-        )
+        name = _name(path.with_name(f".{path.name}.{os.urandom(4).hex()}{_SUFFIX}"), folder)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+        except FileExistsError:
+            continue
         # Without locks, as on some network file systems, `remove_leftovers` removes nothing either.
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)

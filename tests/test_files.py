@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import files
-from harness.files import atomic_write, remove_leftovers
+from harness.files import atomic_write, remove_leftovers, replacing
 
 KILLED = (
     "import os, sys, pathlib; from harness import files; os.fsync = lambda _: os.kill(os.getpid(),"
@@ -87,3 +87,29 @@ def test_a_walk_lists_links_to_folders_too_and_an_odd_file_is_named(tmp_path: Pa
     assert files.irregular_file(tmp_path) == tmp_path / "in" / "home"
     (tmp_path / "in" / "home").unlink()
     assert files.irregular_file(tmp_path) == tmp_path / "in" / "pipe"
+
+
+def test_no_link_below_is_followed_also_one_that_comes_meanwhile(tmp_path: Path):
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    (root / "plans").mkdir(parents=True)
+    outside.mkdir()
+    path = root / "plans/new/plan.md"
+    atomic_write(path, "first", below=root)
+    assert path.read_text() == "first"
+    with replacing(path, below=root) as new:
+        new.stream.write(b"second")
+        # The folder goes away and a link stands in its place, after it was looked at.
+        path.parent.rename(root / "plans/old")
+        path.parent.symlink_to(outside)
+    assert (root / "plans/old/plan.md").read_text() == "second"
+    with pytest.raises(OSError, match="plan|directory|links"):
+        atomic_write(path, "third", below=root)
+    assert list(outside.iterdir()) == []
+    # A link in the file's own place is replaced, not followed.
+    (outside / "mine").write_text("a person's")
+    path.parent.unlink()
+    path.parent.mkdir()
+    path.symlink_to(outside / "mine")
+    atomic_write(path, "fourth", below=root)
+    assert (path.read_text(), path.is_symlink()) == ("fourth", False)
+    assert (outside / "mine").read_text() == "a person's"

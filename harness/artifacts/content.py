@@ -1,6 +1,7 @@
 """The content of files, as bytes, text or hash."""
 
 import codecs
+import errno
 import hashlib
 import os
 import stat
@@ -8,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.errors import HarnessError, NotFoundError, UsageError
-from harness.files import canonical_json, sha256_bytes
+from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
+from harness.files import atomic_write, canonical_json, sha256_bytes
 
 MAX_TEXT_BYTES = 64 << 20
 """Of a file that somebody writes by hand or fills in."""
@@ -116,6 +117,21 @@ def linked(root: Path, path: Path) -> Path | None:
         if here.is_symlink():
             return here
     return None
+
+
+def write_below(root: Path, path: Path, data: bytes | str) -> None:
+    """Replace `path` in one step. Raises RefusedError (link_in_place) where a link leads on between
+    `root` and `path`, also one that was put there since somebody looked."""
+    try:
+        atomic_write(path, data, below=root)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+        raise RefusedError(
+            f"{path} lies behind a link, or behind what is no folder; nothing is written there.",
+            hint="Find out who put it there, and put a real folder in its place.",
+            code="link_in_place",
+        ) from error
 
 
 def _names(root: Path) -> Iterator[str]:

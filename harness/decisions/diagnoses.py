@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.content import read_text
+from harness.artifacts.content import read_text, write_below
 from harness.artifacts.experiment_files import (
     DiagnosedAlarm,
     Diagnosis,
@@ -20,7 +20,6 @@ from harness.detectors.kinds import KINDS
 from harness.domain.plain_text import inline, one_line, plain, prose
 from harness.domain.records import Run
 from harness.errors import HarnessError, NotFoundError, UsageError
-from harness.files import atomic_write
 from harness.gates.alarms import open_by_run, unanswered
 from harness.ledger.project import Project
 
@@ -70,7 +69,7 @@ def record_diagnosis(
         )
     # next.md first: after a kill in between the agent asks again, and no idea is added twice.
     _add_ideas(project, experiment, f"After the diagnosis of {run}", new)
-    atomic_write(path, render_diagnosis(diagnosis, by=by))
+    write_below(project.layout.root, path, render_diagnosis(diagnosis, by=by))
     return path
 
 
@@ -126,7 +125,7 @@ def record_methods(
         ]
     _add_ideas(project, experiment, "From published methods", new)
     path = project.layout.experiment(experiment, "methods")
-    atomic_write(path, "\n".join(lines))
+    write_below(project.layout.root, path, "\n".join(lines))
     return path
 
 
@@ -235,7 +234,7 @@ def _add_ideas(project: Project, experiment: str, title: str, added: Sequence[Id
         before = ""
     after = with_ideas(before, title, added)
     if after != before:
-        atomic_write(path, after)
+        write_below(project.layout.root, path, after)
 
 
 def _said(name: str, value: object) -> str:

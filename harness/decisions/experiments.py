@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness.artifacts.content import write_below
 from harness.artifacts.experiment_files import render_hypothesis, render_result
 from harness.artifacts.trees import this_tree
 from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
@@ -16,7 +17,6 @@ from harness.domain.statuses import (
     require_open_experiment,
 )
 from harness.errors import NotFoundError, RefusedError, UsageError
-from harness.files import atomic_write
 from harness.ledger.facts import ApprovedPlan, Decision, HandOff, HandOffWritten
 from harness.ledger.project import Project
 
@@ -96,7 +96,7 @@ def ensure_hypothesis(project: Project, experiment: Experiment, rationale: str) 
             hypothesis=experiment.hypothesis,
             rationale=rationale,
         )
-        atomic_write(path, text)
+        write_below(project.layout.root, path, text)
 
 
 def record_result(
@@ -119,7 +119,7 @@ def record_result(
         experiment=experiment, claims=claims, summary=summary, shortfalls=shortfalls, by=by
     )
     path = project.layout.experiment(experiment, "result")
-    atomic_write(path, text)
+    write_below(project.layout.root, path, text)
     return path
 
 

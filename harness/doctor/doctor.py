@@ -17,6 +17,7 @@ from harness.doctor.entry_checks import (
     entries_timeout,
     entries_type,
     other_hooks,
+    other_plugins,
 )
 from harness.doctor.hook_files import (
     hook_files_current,
@@ -75,6 +76,7 @@ OF_THE_HOOKS: tuple[CheckFunction, ...] = (
 """Only where hooks can be seen."""
 OF_THE_REST: tuple[CheckFunction, ...] = (
     other_hooks,
+    other_plugins,
     snapshot_sound,
     snapshot_fresh,
     cli_version,

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.doctor.hook_entries import PLACEHOLDERS, Hook
-from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, doctor_check, good
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, doctor_check, good, note
 from harness.doctor.settings_files import LOCAL, PROJECT, USER
 from harness.doctor.subject import DoctorSubject
+from harness.guard.hooks.other_plugins import changing_plugins, said
 from harness.guard.hooks.table import EVENTS, GUARD, ISOLATED
 
 TOOLS = (
@@ -271,6 +272,16 @@ def other_hooks(subject: DoctorSubject) -> DoctorCheck:
             "Write ${CLAUDE_PROJECT_DIR}/ before the path, and use separate `command` and `args`.",
         )
     return good("no other hook depends on the current folder")
+
+
+@doctor_check
+def other_plugins(subject: DoctorSubject) -> DoctorCheck:
+    """Whether a plugin of others may change a call after the guards judged it."""
+    folder = subject.file(USER).path.parent
+    named = said(changing_plugins(str(subject.folder), str(folder)))
+    if named:
+        return note(named, "Keep them if you trust them; /plugin in `claude` switches one off.")
+    return good("no plugin of others has a hook that may change a judged call")
 
 
 def _is_relative(hook: Hook) -> bool:

@@ -6,7 +6,7 @@ from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, doctor_ch
 from harness.doctor.settings_files import LOCAL, MANAGED, PLUGIN, PROJECT, USER, SettingsFile
 from harness.doctor.subject import DoctorSubject
 from harness.guard.hooks.hook_scene import HookScene
-from harness.guard.hooks.settings_guard import fault
+from harness.guard.hooks.settings_guard import fault_and_cause
 from harness.guard.hooks.table import PROGRAM
 
 
@@ -66,7 +66,7 @@ def _refused(subject: DoctorSubject, source: str) -> str:
     )
     hook = HookScene({"cwd": str(subject.folder)}, program, plugin, 0.0)
     home = hook.projects.at(str(subject.folder))
-    return "" if home is None else fault(str(subject.file(source).path), home, hook)
+    return "" if home is None else fault_and_cause(str(subject.file(source).path), home, hook)[0]
 
 
 @doctor_check

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.code_snapshot import load_snapshot
-from harness.artifacts.content import linked
+from harness.artifacts.content import linked, write_below
 from harness.artifacts.libraries import Libraries
 from harness.artifacts.vault_key import vault_key
 from harness.domain.findings import BYPASSED
@@ -34,7 +34,7 @@ from harness.evaluation.scoring import scorer_of
 from harness.evaluation.sealed import seal
 from harness.evaluation.split_rows import table_of
 from harness.evaluation.weights_probe import OtherCheckpoint
-from harness.files import atomic_write, pretty_json
+from harness.files import pretty_json
 from harness.ledger.facts import ApprovedPlan, Checkpoint, Evaluation, EvaluationRecorded
 from harness.ledger.project import Project
 from harness.plans.approved import data_paths, deterministic, plan_of, secret
@@ -369,4 +369,4 @@ def _write(project: Project, path: Path, content: dict[str, Any]) -> None:
     if linked(project.layout.root, path) is not None:
         return  # the gate says so; the harness writes through no link
     if not path.is_file() or path.read_text("utf-8", errors="replace") != text:
-        atomic_write(path, text)
+        write_below(project.layout.root, path, text)

@@ -7,10 +7,10 @@ stands (plan.md: plans/plan.draft.md), else of plans/NAME.md. Approving the draf
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from harness.artifacts.content import hash_file
+from harness.artifacts.content import hash_file, write_below
 from harness.contract.artifacts import BY_NAME, DRAFT
 from harness.errors import RefusedError
-from harness.files import atomic_write, sha256_bytes
+from harness.files import sha256_bytes
 from harness.ledger.project import Project
 from harness.plans.review import Draft
 from harness.plans.scaffold import PLAN_FORM
@@ -52,7 +52,7 @@ def take_over(project: Project, draft: Draft, placed: Draft) -> None:
     `in_its_place`, which is asked again: a person has read meanwhile."""
     in_its_place(project, draft)
     if placed.path != draft.path:
-        atomic_write(placed.path, draft.data)
+        write_below(project.layout.root, placed.path, draft.data)
 
 
 def remove_taken(draft: Draft, placed: Draft) -> None:

@@ -9,12 +9,11 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from harness.artifacts.content import linked, read_bytes, read_text
+from harness.artifacts.content import linked, read_bytes, read_text, write_below
 from harness.artifacts.front_matter import plain_scalar, quote, read_yaml
 from harness.artifacts.objects import store_bytes
 from harness.contract.artifacts import BY_NAME
 from harness.errors import NotFoundError, UsageError
-from harness.files import atomic_write
 from harness.ledger.project import Project
 
 _KEY = re.compile(r"[A-Za-z_][\w.-]*")
@@ -42,7 +41,7 @@ def keep_config(
     written = not data.strip()
     if written:
         data = _text(words, values).encode("utf-8")
-        atomic_write(path, data)
+        write_below(project.layout.root, path, data)
     else:
         _require_same(path, project.layout.relative(path), values)
     return store_bytes(data, project.layout.objects), written

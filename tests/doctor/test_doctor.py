@@ -115,6 +115,21 @@ def test_case_01_a_relative_hook_of_somebody_else_is_named(made: Made):
     assert "CLAUDE_PROJECT_DIR" in check.hint
 
 
+def test_a_plugin_that_may_change_a_judged_call_is_named_and_breaks_nothing(made: Made):
+    folder = made.home / ".claude"
+    (folder / "wide/hooks").mkdir(parents=True)
+    (folder / "wide/hooks/hooks.json").write_text('{"hooks": {"PreToolUse": [{}]}}')
+    (folder / "plugins").mkdir()
+    lies = {"plugins": {"wide@shop": [{"installPath": str(folder / "wide")}]}}
+    (folder / "plugins/installed_plugins.json").write_text(json.dumps(lies))
+    assert named(made.doctor().checks)["other_plugins"].ok is True
+    (folder / "settings.json").write_text('{"enabledPlugins": {"wide@shop": true}}')
+    report = made.doctor()
+    check = named(report.checks)["other_plugins"]
+    assert (check.ok, report.broken) == (None, False)
+    assert "wide@shop (PreToolUse)" in check.message
+
+
 def test_hooks_of_ones_own_that_have_the_names_of_ours_are_not_ours(made: Made):
     """Many repositories have a .claude/hooks/run.py; a fault of it is no dead guard of ours."""
     settings = made.settings()

@@ -45,6 +45,33 @@ def test_the_mode_and_the_briefing_are_all_that_a_sound_session_hears(
     assert (line["event"], line["source"], line["dead"]) == ("SessionStart", source, [])
 
 
+def test_a_plugin_of_others_that_may_change_a_judged_call_is_named(sound: HookProject):
+    folder = sound.folder / "claude"
+    for name, hooks in {"wide": {"PreToolUse": [{}]}, "quiet": {"Stop": [{}]}}.items():
+        place = folder / name / "hooks"
+        place.mkdir(parents=True)
+        (place / "hooks.json").write_text(json.dumps({"hooks": hooks}))
+    inline = folder / "inline" / ".claude-plugin"
+    inline.mkdir(parents=True)
+    (inline / "plugin.json").write_text(json.dumps({"hooks": {"PermissionRequest": [{}]}}))
+    names = ("wide", "quiet", "inline", "gone", "harness")
+    lies = {f"{name}@shop": [{"installPath": str(folder / name)}] for name in names}
+    (folder / "plugins").mkdir()
+    (folder / "plugins/installed_plugins.json").write_text(json.dumps({"plugins": lies}))
+    (folder / "settings.json").write_text(
+        json.dumps({"enabledPlugins": dict.fromkeys(lies, True)})
+    )
+    said = (
+        "harness: Plugins of others have hooks that may change a call after the guards judged it:"
+    )
+    told = start(sound, CLAUDE_CONFIG_DIR=str(folder))
+    both = f"{said} inline@shop (PermissionRequest); wide@shop (PreToolUse).\n"
+    assert told == both + NOT_ISOLATED
+    sound.write(".claude/settings.local.json", '{"enabledPlugins": {"wide@shop": false}}')
+    told = start(sound, CLAUDE_CONFIG_DIR=str(folder))
+    assert told == f"{said} inline@shop (PermissionRequest).\n" + NOT_ISOLATED
+
+
 def with_command(project: HookProject, body: str) -> Path:
     """A `harness` in the snapshot; returns where it writes."""
     told = project.folder / "told"

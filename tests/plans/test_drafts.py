@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from harness.files import sha256_file
 from harness.ledger.facts import SessionBegan
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
+from harness.plans import drafts
 from harness.plans.approval import approve_plan
 from harness.plans.approved import frozen_changes
 from harness.plans.changes import Changes, require_seen
@@ -86,6 +88,28 @@ def test_a_link_in_its_place_is_not_followed(project: Project, root: Path) -> No
         approve(project, draft)
     assert refused.value.code == "link_in_place"
     assert (root / "notes.md").read_text() == "mine"
+
+
+def test_a_link_that_comes_after_the_last_look_is_not_followed(
+    project: Project, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = drafted(root, 20, "plans/wide.draft.md")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    look = drafts.in_its_place
+
+    def looked(*words: Any) -> Any:
+        placed = look(*words)
+        (root / "plans").rename(root / "old")
+        (root / "plans").symlink_to(outside)
+        return placed
+
+    # The second look; the first one is the approval's own.
+    monkeypatch.setattr(drafts, "in_its_place", looked)
+    with pytest.raises(RefusedError) as refused:
+        approve(project, draft)
+    assert refused.value.code == "link_in_place"
+    assert list(outside.iterdir()) == []
 
 
 class Killed(BaseException):

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 from runs_support import Trainer
 
+from harness.artifacts.content import linked
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.objects import load_object
-from harness.errors import UsageError
+from harness.errors import RefusedError, UsageError
 from harness.files import sha256_file
 from harness.ledger.project import Project
+from harness.runs import experiment_config
 from harness.runs.experiment_config import keep_config, options_of, read_values
 
 EXPERIMENT = "exp-0001"
@@ -79,6 +81,24 @@ def test_a_link_in_its_place_is_neither_followed_nor_replaced(
     config(project).symlink_to(tmp_path / "mine")
     assert keep_config(project, EXPERIMENT, ["x"], {"lr": "1"}) == (None, False)
     assert (tmp_path / "mine").read_text() == ""
+
+
+def test_a_link_that_comes_after_the_look_is_not_followed(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, outside = config(project).parent, tmp_path / "outside"
+    outside.mkdir()
+
+    def looked(root: Path, path: Path) -> None:
+        assert linked(root, path) is None
+        folder.rename(folder.with_name("old"))
+        folder.symlink_to(outside)
+
+    monkeypatch.setattr(experiment_config, "linked", looked)
+    with pytest.raises(RefusedError) as refused:
+        keep_config(project, EXPERIMENT, ["x"], {"lr": "1"})
+    assert refused.value.code == "link_in_place"
+    assert list(outside.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["lr", "=1", "a b=1", "1=2"])

@@ -105,15 +105,18 @@ class HookScene:
         project's agent changes it."""
         return [*self.installed.protected(), *([sys.pycache_prefix] if sys.pycache_prefix else [])]
 
+    @property
+    def claude_folder(self) -> str:
+        """Claude Code's own folder."""
+        named = self.environment.get("CLAUDE_CONFIG_DIR", "")
+        return named if os.path.isabs(named) else os.path.expanduser(os.path.join("~", ".claude"))
+
     def claude(self) -> dict[str, list[str]]:
         """Of Claude Code's own folder, for the policy:
         `off_limits`, where settings can switch this guard off
         and transcripts tell what was done; `notes`, globs of
         what Claude Code itself has the model write there."""
-        named = self.environment.get("CLAUDE_CONFIG_DIR", "")
-        folder = (
-            named if os.path.isabs(named) else os.path.expanduser(os.path.join("~", ".claude"))
-        )
+        folder = self.claude_folder
         folders = dict.fromkeys((os.path.normpath(folder), os.path.realpath(folder)))
         own = [
             os.path.join(place, *parts)

@@ -11,6 +11,8 @@ from harness.guard.policy.decide import role_of
 from .control_digests import control_digests
 from .hook_scene import HookAnswer
 from .judge_socket import CLIENT, SANDBOX, is_inside
+from .other_plugins import changing_plugins
+from .other_plugins import said as said_of_plugins
 from .self_check import dead_guards
 from .session_receipts import note, said, session_of
 from .standing import cut, opening_line
@@ -55,6 +57,8 @@ def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     if call.get("source") != "compact":  # the same session, told of already
         _tell_the_ledger(call, home, scene)
     warning = "".join(f"harness: {guard.line}\n" for guard in dead)[: LONGEST // 2]
+    others = said_of_plugins(changing_plugins(home.root, scene.claude_folder))
+    warning += f"harness: {others}\n" if others else ""
     said = f"{warning}harness: {_mode(scene)}\n"
     person = _dead_line(dead) if dead else opening_line(home)
     return HookAnswer(context=said + _briefing(home, LONGEST - len(said)), person=person)

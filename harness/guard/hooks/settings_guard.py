@@ -31,14 +31,14 @@ def settings_changed(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     if scene.home is None:
         return HookAnswer()
     path = _path(call, scene.home, scene)
-    problem = None if path is None else fault(path, scene.home, scene)
+    problem, missing = ("", False) if path is None else fault_and_cause(path, scene.home, scene)
     note(
         scene.home,
         call,
         said(
             DENY if problem else None,
             "guard_switched_off" if problem else "no_rule",
-            problem or "",
+            problem,
             [path] if path else [],
         ),
         event=EVENT,
@@ -47,20 +47,17 @@ def settings_changed(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     )
     if not problem:
         return HookAnswer()
+    mends = f"restores {path} with `harness init`" if missing else f"takes that out of {path}"
     return refused(
         f"{problem} The change is not loaded; this session goes on with the settings that it had.",
-        f"A person restores {path}, e.g. with `harness init`, or takes the harness out with"
+        f"A person {mends} in their own terminal, or takes the harness out with"
         " `harness init --remove` and starts a new session.",
     )
 
 
-def fault(path: str, home: HookedProject, scene: HookScene) -> str:
-    """Why the settings file at `path` would leave a guard dead; empty when it does not."""
-    return fault_and_cause(path, home, scene)[0]
-
-
 def fault_and_cause(path: str, home: HookedProject, scene: HookScene) -> tuple[str, bool]:
-    """Also whether guards are only missing there, which `harness init` mends."""
+    """Why the settings file at `path` would leave a guard dead, empty when it does not; and whether
+    guards are only missing there, which `harness init` mends."""
     value, unreadable = _read(path)
     carries = scene.installed.root is not None and _same_file(
         path, os.path.join(home.root, SETTINGS)
