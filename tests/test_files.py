@@ -102,7 +102,7 @@ def test_no_link_below_is_followed_also_one_that_comes_meanwhile(tmp_path: Path)
         path.parent.rename(root / "plans/old")
         path.parent.symlink_to(outside)
     assert (root / "plans/old/plan.md").read_text() == "second"
-    with pytest.raises(OSError, match="plan|directory|links"):
+    with pytest.raises(OSError, match=r"new"):
         atomic_write(path, "third", below=root)
     assert list(outside.iterdir()) == []
     # A link in the file's own place is replaced, not followed.

@@ -5,7 +5,7 @@ import csv
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,8 @@ class World:
     root: Path
     environment: dict[str, str]
     project: Project
+    described: dict[str, Any] = field(default_factory=dict)
+    """The environment that a run is registered with."""
 
     @classmethod
     def make(cls, tmp_path: Path, plan: str = PLAN) -> "World":
@@ -184,7 +186,7 @@ class World:
             argv=["python", "train.py"],
             code=snapshot.hash,
             data={},
-            environment={},
+            environment=self.described,
             sandbox="none",
             token=sha256_bytes(token.encode()),
             session=None,

@@ -2,7 +2,8 @@
 what they registered imports from it.
 
 Nothing of it is run. A file is known by size, times and inode, and read again only when one of them
-differs. Byte code of sources is left out: predict is given its own, see `evaluation.byte_code`.
+differs. Byte code beside its source is left out, for Python writes it by itself: predict is given
+its own, see `evaluation.byte_code`. Any other is a file like others.
 """
 
 import contextlib
@@ -40,6 +41,14 @@ _GUARDED = re.compile(rb"^try:\s*\n(?:\s*#.*\n)*[ \t]+(?:from|import)[ \t]+([A-Z
 """An import that a module does without, at its top level."""
 _GROUP = re.compile(rb"^\[([^\]\n]+)\]", re.M)
 _IMPORTED = re.compile(rb"^import[ \t]+([A-Za-z_]\w*)", re.M)
+_ANYWHERE = re.compile(
+    rb"^[ \t]*from[ \t]+([A-Za-z_]\w*)|^[ \t]*import[ \t]+([A-Za-z_][\w., \t]*)"
+    rb"|(?:import_module|__import__)\([ \t]*[\"']([A-Za-z_]\w*)",
+    re.M,
+)
+"""Also within a function, where it is imported late, and by a name that is written out."""
+_FORM = 2
+"""Of what is remembered."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +58,19 @@ class Libraries:
     environment, such as "bin/python" or "standard library"."""
     wanted: frozenset[str]
     """Names that Python or a package takes by itself as soon as they are there."""
+    imported: dict[str, tuple[str, ...]]
+    """Name -> what its sources import anywhere, the top level of each."""
     signature: str
     """Of all sizes, times and inodes: equal while nothing was changed, not even and back."""
+
+    def reached(self, names: Iterable[str]) -> frozenset[str]:
+        """`names`, and all that the libraries among them import at some time, and those again."""
+        found, due = set(names), list(names)
+        while due:
+            more = set(self.imported.get(due.pop(), ())) - found
+            found |= more
+            due += more
+        return frozenset(found)
 
 
 class _Found(NamedTuple):
@@ -83,7 +103,7 @@ def read_libraries(root: Path, prefixes: Sequence[Path], seen_at: Path) -> Libra
     """Of these environments. `seen_at`: the file that remembers what was read; losing it costs time
     only."""
     kept, began = _kept(seen_at), time.time_ns()
-    key = [str(root), *map(str, prefixes)]
+    key = [_FORM, str(root), *map(str, prefixes)]
     if kept.get("key") != key:
         kept = {"key": key, "parts": {}}
     elif _unchanged(kept):
@@ -122,6 +142,7 @@ def _libraries(parts: dict[str, Any]) -> Libraries:
             if known[2] or not name.endswith(_METADATA)
         },
         wanted=frozenset(name for known in parts.values() for name in known[2]),
+        imported={name: tuple(known[3]) for name, known in parts.items()},
         signature=sha256_bytes(canonical_json({name: known[0] for name, known in parts.items()})),
     )
 
@@ -202,8 +223,16 @@ def _all(root: Path, prefix: Path) -> Iterator[_Found]:
                     name = f"{relative}/{entry.name}"
                     if entry.is_dir(follow_symlinks=False):
                         due.append((name, entry.path))
-                    elif not name.endswith(".pyc") or not relative.endswith("/__pycache__"):
+                    elif not _beside_source(path, entry.name):
                         yield _look(name, entry.path, entry.stat(follow_symlinks=False))
+
+
+def _beside_source(folder: str, name: str) -> bool:
+    """Whether it is byte code as Python writes it: of a source in the folder above."""
+    if not name.endswith(".pyc") or os.path.basename(folder) != "__pycache__":
+        return False
+    source = f"{name.partition('.')[0]}.py"
+    return os.path.isfile(os.path.join(os.path.dirname(folder), source))
 
 
 def _look(relative: str, path: str, status: os.stat_result) -> _Found:
@@ -238,9 +267,9 @@ def _name(relative: str) -> str | None:
     return None
 
 
-def _content(name: str, files: Iterable[_Found]) -> tuple[str, list[str]]:
-    """Digest of the files, and what they want."""
-    digests, wanted = [], set()
+def _content(name: str, files: Iterable[_Found]) -> tuple[str, list[str], list[str]]:
+    """Digest of the files, what they want, and what they import."""
+    digests, wanted, imported = [], set(), set()
     for one in sorted(files):
         digest = ""
         with contextlib.suppress(HarnessError, OSError):  # it is a folder, or went away since
@@ -248,10 +277,20 @@ def _content(name: str, files: Iterable[_Found]) -> tuple[str, list[str]]:
                 data = read_bytes(Path(one.path))
                 digest = sha256_bytes(data)
                 wanted |= _wants(name, one.relative, data)
+                imported |= _imports(one.relative, data)
             else:
                 digest = hash_file(Path(one.path))
         digests.append([one.relative, one.link, digest])
-    return sha256_bytes(canonical_json(digests)), sorted(wanted)
+    return sha256_bytes(canonical_json(digests)), sorted(wanted), sorted(imported)
+
+
+def _imports(relative: str, data: bytes) -> set[str]:
+    if not relative.endswith(".py") or "/tests/" in relative:
+        return set()
+    texts = (b"".join(groups).decode("utf-8", "replace") for groups in _ANYWHERE.findall(data))
+    return {
+        name.split(".")[0].split()[0] for text in texts for name in text.split(",") if name.strip()
+    }
 
 
 def _wants(name: str, relative: str, data: bytes) -> set[str]:

@@ -36,6 +36,7 @@ from harness.evaluation.outcome import (
 from harness.evaluation.paired import Paired, paired
 from harness.evaluation.released import latest_release
 from harness.evaluation.scores import counted_evaluations, row_noise, summarise
+from harness.evaluation.trained_libraries import trained_otherwise
 from harness.evaluation.tries import Standings, earlier_tries, left_behind
 from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
@@ -204,13 +205,16 @@ def compare_experiments(
     project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
 ) -> dict[str, Any] | None:
     """`Comparison.plain` and `seeds` [candidate's, reference's or None]; None when one has no
-    score. `reference` None is the trivial predictor."""
+    score. `reference` None is the trivial predictor. `libraries`: those in which their trainings
+    differ, where some do."""
     sides = _compare(project, approved, candidate, reference)
     if sides is None:
         return None
     result, rows, counts = sides
     earlier = _earlier(project, approved, candidate, reference)
-    return {**combine(result, rows, earlier, objective_of(approved)).plain(), "seeds": counts}
+    found = {**combine(result, rows, earlier, objective_of(approved)).plain(), "seeds": counts}
+    other = [] if reference is None else trained_otherwise(project, candidate, reference)
+    return found | {"libraries": other} if other else found
 
 
 def is_better(

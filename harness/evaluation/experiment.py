@@ -20,7 +20,7 @@ from harness.artifacts.vault_key import vault_key
 from harness.domain.findings import BYPASSED
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import RunStatus, Split
+from harness.domain.statuses import RunStatus, SandboxKind, Split
 from harness.evaluation import problems
 from harness.evaluation.byte_code import compiled
 from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest, evaluate_run
@@ -125,6 +125,7 @@ def evaluate_experiment(
             request = replace(
                 _request(job, run, checkpoint, _others(project, finals, checkpoint)),
                 byte_code=_byte_code(job, before, run, sandbox),
+                hidden=(project.layout.state, *_not_shown(job, run, sandbox)),
             )
             outcome = evaluate_run(request, sandbox, project.clock)
             _record(job, run, outcome, job.libraries.keep(before, job.libraries.read()))
@@ -265,7 +266,6 @@ def _request(
         shuffle_seed=job.shuffle_seed,
         environment=job.environment,
         readable=granted(project.settings),
-        hidden=(layout.state,),
         limits=PredictLimits(
             predict_seconds=predict_limit(job.plan, _trained_seconds(project, run))
         ),
@@ -283,6 +283,11 @@ def _byte_code(
     modules = modules_of(layout.objects, run.code)
     place = layout.byte_code / libraries.signature
     return compiled(place, program, modules, sandbox, work=layout.state / "work")
+
+
+def _not_shown(job: _EvaluationJob, run: Run, sandbox: Sandbox) -> tuple[Path, ...]:
+    """Landlock can hide nothing below what it grants."""
+    return job.libraries.installers(run.code) if sandbox.kind is SandboxKind.BWRAP else ()
 
 
 def _nothing() -> None:

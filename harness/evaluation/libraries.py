@@ -2,8 +2,9 @@
 
 Of a Python environment below the project alone: an agent may write there. Which packages predict
 imports can be hidden in its code, so each that was there counts, whether it changed or went away.
-One that came counts when something takes it: what was registered names it, or Python and packages
-look for it by themselves.
+One that came counts when something takes it: what was registered names it, a library that it
+reaches imports it at some time, or Python and packages look for it by themselves. An installer that
+changes is a note: where the sandbox can hide it, predict does not see it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,11 +63,31 @@ class OwnLibraries:
         path = Path(found(program) or program)
         return path if path.is_absolute() else None
 
+    @cached_property
+    def _prefixes(self) -> list[Path]:
+        root = self._project.layout.root
+        return [] if self.program is None else environments(root, self.program)
+
     def read(self) -> Libraries | None:
         """As they are now; None where predict starts elsewhere."""
         layout = self._project.layout
-        prefixes = [] if self.program is None else environments(layout.root, self.program)
-        return read_libraries(layout.root, prefixes, layout.libraries_seen) if prefixes else None
+        return (
+            read_libraries(layout.root, self._prefixes, layout.libraries_seen)
+            if self._prefixes
+            else None
+        )
+
+    def installers(self, code: str) -> tuple[Path, ...]:
+        """The packages of installers that the registered code does not name: predict needs none of
+        them, and a change of one decides nothing."""
+        named = _top_levels(self._project.layout.objects, code)
+        return tuple(
+            folder
+            for prefix in self._prefixes
+            for site in sorted(prefix.glob("lib/python*/site-packages"))
+            for name in sorted(_INSTALLERS - named)
+            if (folder := site / name).is_dir() and not folder.is_symlink()
+        )
 
     def keep(self, before: Libraries | None, after: Libraries | None) -> str | None:
         """Store what predict ran with, and return its hash: the environment as it was before and
@@ -114,16 +135,21 @@ class OwnLibraries:
         now = self._now.digests
         other = {name: now.get(name, GONE) for name in then if now.get(name) != then[name]}
         new = now.keys() - then.keys()
-        named = {module.partition(".")[0] for module in modules_of(objects, code)}
+        named = _top_levels(objects, code)
         taken = named | self._now.wanted
+        late = taken | self._now.reached(named)
         counted = {
             **{name: to for name, to in other.items() if name in taken or not _installs(name)},
-            **{name: now[name] for name in new if name in taken or name.startswith(_PARTS)},
+            **{name: now[name] for name in new if name in late or name.startswith(_PARTS)},
         }
         # A script comes with a package, which is told by its name.
         told = {*other, *new} - counted.keys()
         noted = sorted(name for name in told if "/" not in name and not name.startswith("."))
         return LibraryChanges(counted=counted, noted=tuple(noted))
+
+
+def _top_levels(objects: Path, code: str) -> frozenset[str]:
+    return frozenset(module.partition(".")[0] for module in modules_of(objects, code))
 
 
 def _installs(name: str) -> bool:

@@ -16,6 +16,10 @@ TRIVIAL = "trivial predictor"
 """What an experiment without a parent is compared with."""
 
 
+_MOST = 5
+"""Names in a sentence."""
+
+
 class Worth(StrEnum):
     """One-word outcome of a comparison, as shown on every page."""
 
@@ -115,11 +119,21 @@ def explain(comparison: Mapping[str, Any]) -> str:
 
 
 def _beside(comparison: Mapping[str, Any]) -> list[str]:
-    """Of a parent that is not the reference."""
+    """Of a parent that is not the reference, and of libraries."""
     parent = comparison.get("parent")
     if parent is None:
-        return []
-    against = comparison["against"]
+        return _trained(comparison)
+    return [*_of_parent(parent, comparison["against"]), *_trained(comparison)]
+
+
+def _trained(comparison: Mapping[str, Any]) -> list[str]:
+    names = comparison.get("libraries", ())
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    listed = f"{', '.join(names[:_MOST])}{more}"
+    return [f"Note: the two were trained with different libraries ({listed})."] if names else []
+
+
+def _of_parent(parent: Mapping[str, Any], against: str) -> list[str]:
     if not parent["scored"]:
         return [f"Its parent {parent['against']} has no score: {against} is the reference."]
     words = f"Its parent {parent['against']} is no better than {against}, which is the reference"

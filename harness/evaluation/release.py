@@ -295,6 +295,13 @@ def _told_comparison(comparison: dict[str, Any] | None) -> dict[str, Any] | None
     """What no label decides."""
     if comparison is None:
         return None
-    names: tuple[str, ...] = ("against", "comparisons", "seeds", "inconclusive", "plan_version")
+    names: tuple[str, ...] = (
+        "against",
+        "comparisons",
+        "seeds",
+        "inconclusive",
+        "plan_version",
+        "libraries",
+    )
     names += ("least_seeds", "parent", "kept_not_scored")
     return {name: comparison[name] for name in names if name in comparison}

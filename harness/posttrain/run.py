@@ -78,6 +78,7 @@ from harness.runs.environment import (
     describe,
 )
 from harness.runs.interrupts import Interrupts
+from harness.runs.libraries import training_libraries
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
 from harness.runs.run_tail import RunRows
@@ -161,7 +162,10 @@ class ProgramRun(SupervisedRun[ProgramReport]):
     """Seconds that earlier attempts took."""
 
     def register(self) -> RegisteredRun:
-        ledger, environment = self.project.ledger, describe(self.python, self.inherited)
+        ledger = self.project.ledger
+        programs = [*(self.spec.command or [])[:1], require_interpreter(self.project.settings)]
+        libraries = training_libraries(self.project.layout, programs, self.python)
+        environment = describe(self.python, self.inherited, libraries)
         caller = str(self.project.caller_for(self.experiment))
         if self.stopped is not None:
             before = self.stopped.run

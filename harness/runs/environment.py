@@ -116,12 +116,15 @@ def ask_python(interpreter: str, sandbox: Sandbox) -> dict[str, Any]:
     return answer
 
 
-def describe(python: Mapping[str, Any], inherited: Mapping[str, str]) -> dict[str, Any]:
-    """The environment of a run as plain JSON."""
+def describe(
+    python: Mapping[str, Any], inherited: Mapping[str, str], libraries: str
+) -> dict[str, Any]:
+    """The environment of a run as plain JSON; `libraries` as `training_libraries` gives them."""
     return {
         "python": python["python"],
         "implementation": python["implementation"],
         "packages": python["packages"],
+        "libraries": libraries,
         "os": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
         "cpu": _cpu_model(),

@@ -18,6 +18,7 @@ from harness.plans.approved import data_hashes, data_paths, declared, frozen_cha
 from harness.plans.judge import require_judge
 from harness.plans.parse import Plan, plan_from
 from harness.runs.environment import PACKAGE, ask_python, describe
+from harness.runs.libraries import training_libraries
 from harness.runs.workspace import Workspace, make_workspace, readable_below
 from harness.settings import require_interpreter
 
@@ -99,6 +100,7 @@ def prepare(
     interpreter = require_interpreter(project.settings)
     python = ask_python(interpreter, sandbox)
     snapshot = code_now(project, approved)
+    libraries = training_libraries(project.layout, [asked.command[0], interpreter], python)
     return TrainJob(
         project=project,
         experiment=experiment,
@@ -109,7 +111,7 @@ def prepare(
         snapshot=snapshot,
         data=data_hashes(approved),
         python=python,
-        environment=describe(python, inherited),
+        environment=describe(python, inherited, libraries),
         sandbox=sandbox,
         session=session,
         inherited=inherited,

@@ -15,6 +15,9 @@ from harness.ledger.project import Project
 from harness.plans.approved import plan_of, secret
 from harness.plans.changes import changed_since
 
+_DIGITS = 12
+"""Of a digest that tells two from each other."""
+
 
 def details(project: Project, experiment: Experiment) -> dict[str, Any]:
     """The folder of an experiment, and lists of all it has, oldest first.
@@ -23,7 +26,8 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
     "elsewhere" when the experiment is of another working tree, or the checkpoints of a decided one
     are not on this machine, as in a clone: the verdict is then the ledger's and is not re-checked.
     `removed` is the time at which `harness gc` removed a checkpoint, or None. `told` are the bits
-    that its looks told of secret labels, and those of its plan.
+    that its looks told of secret labels, and those of its plan. `libraries` of a run are the first
+    digits of their digest.
     """
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)
@@ -118,6 +122,7 @@ def _runs(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
             "rows": run.rows,
             "sandbox": run.sandbox,
             "caller": run.caller,
+            "libraries": run.environment.get("libraries", "")[:_DIGITS] or None,
             "reason": run.reason,
         }
         for run in ledger.runs(experiment)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from harness.artifacts.libraries import environments, read_libraries
-from harness.domain.sandbox import Completed, Sandbox
-from harness.domain.statuses import GateName, Split, Verdict
+from harness.domain.sandbox import Completed, Confinement, Sandbox
+from harness.domain.statuses import GateName, SandboxKind, Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.byte_code import compiled
 from harness.evaluation.evaluate_run import _command
@@ -30,11 +30,23 @@ from tests.evaluation.workplace import Workplace
 from tests.world import GOOD, PREDICT, InProcess, World, make_root
 
 PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+NUMLIB = """\
+try:
+    import fastlib
+except ImportError:
+    fastlib = None
+
+
+def draw():
+    import os, latelib.pages as pages
+    from other import late
+"""
 PACKAGES = {
-    "numlib/__init__.py": "try:\n    import fastlib\nexcept ImportError:\n    fastlib = None\n",
+    "numlib/__init__.py": NUMLIB,
     "numlib/__pycache__/numbalike.nbi": "machine code",
     "numlib-1.0.dist-info/METADATA": "Name: numlib\nVersion: 1.0\n",
-    "other.py": "x = 1\n",
+    "other.py": "def late():\n    return importlib.import_module('deeplib')\n",
+    "unreached.py": "def late():\n    import plots\n",
     "pip/__init__.py": "",
     "../../../bin/pip3": "#!python3\n",
 }
@@ -172,6 +184,9 @@ TAKEN = {
     "looked for by a library": ("fastlib.py", "fastlib"),
     "run at Python's start": ("sitecustomize.py", "sitecustomize"),
     "a line for Python's start": ("planted.pth", "planted.pth"),
+    "imported late by what predict names": ("latelib/__init__.py", "latelib"),
+    "imported by its name in what that names": ("deeplib.py", "deeplib"),
+    "byte code of no source": ("numlib/__pycache__/hidden.cpython-311.pyc", "numlib"),
     "a plugin": ("evil-1.dist-info/entry_points.txt", "evil-1.dist-info"),
     "machine code that a library kept": ("numlib/__pycache__/numbalike.nbi", "numlib"),
     "another standard library": (f"../../{PYTHON}/random.py", "standard library"),
@@ -283,3 +298,39 @@ def _plant(source: Path, other: str) -> None:
     py_compile.compile(str(source))
     source.write_text(honest)
     os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+class Looked(InProcess):
+    """Notes what predict does not see."""
+
+    kind = SandboxKind.BWRAP
+
+    def __init__(self) -> None:
+        self.hidden: set[Path] = set()
+
+    def run(self, argv: Sequence[str], *, confinement: Confinement, **more: Any) -> Completed:
+        if "-X" in argv:
+            return Predicts().run(argv, environment={})
+        self.hidden |= set(confinement.hidden)
+        return super().run(argv, **more)
+
+
+@pytest.mark.parametrize(("names", "hides"), [("numlib", True), ("numlib, pip._internal", False)])
+def test_predict_sees_no_installer_unless_it_is_named(
+    world: World, names: str, hides: bool
+) -> None:
+    (world.root / "predict.py").write_text(f"import {names}\n" + PREDICT)
+    world.open()
+    world.train(EXPERIMENT, GOOD[:1])
+    sandbox = Looked()
+    evaluate_experiment(
+        world.project,
+        EXPERIMENT,
+        Split.VALIDATION,
+        sandbox,
+        environment={},
+        admit=require_validation_passed,
+    )
+    assert sandbox.hidden - {world.project.layout.state} == (
+        {site_of(world) / "pip"} if hides else set()
+    )

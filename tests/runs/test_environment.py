@@ -1,5 +1,6 @@
 """Which interpreter runs a command, what it says of itself, and how it finds the run logger."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,12 +8,16 @@ from pathlib import Path
 import pytest
 from runs_support import Unconfined
 
+from harness.artifacts.locate import Layout
+from harness.artifacts.objects import load_object
 from harness.domain.commands import with_interpreter
 from harness.domain.statuses import SandboxKind
 from harness.errors import RunError
 from harness.runs.endings import explain, missing_package
 from harness.runs.environment import ask_python, child_environment, prepare_private
+from harness.runs.libraries import training_libraries
 from harness.sandbox.select import SANDBOXES, available
+from harness.settings import Settings
 
 
 def test_python_is_the_projects_interpreter() -> None:
@@ -82,3 +87,27 @@ def test_a_package_that_the_interpreter_lacks_gets_its_hint(module: str, package
         for word in (package, "/opt/py/bin/python -m pip", "`interpreter` in .harness/config.toml")
     )
     assert missing_package("crashed: ValueError: no", "/opt/py/bin/python") is None
+
+
+def test_libraries_are_files_below_the_project_and_versions_elsewhere(tmp_path: Path) -> None:
+    layout = Layout(Settings(root=tmp_path / "project", state=tmp_path / "state"))
+    python = {"python": "3.11.2", "packages": {"numpy": "2.4.0"}}
+
+    def kept(*programs: str) -> dict[str, str]:
+        digest = training_libraries(layout, programs, python)
+        found: dict[str, str] = json.loads(load_object(layout.objects, digest))
+        return found
+
+    assert kept(sys.executable) == {"python": "3.11.2", "numpy": "2.4.0"}
+    own = layout.root / ".venv"
+    site = own / "lib/python3.11/site-packages"
+    site.mkdir(parents=True)
+    (own / "bin").mkdir()
+    (own / "bin/python").symlink_to(sys.executable)
+    (own / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).parent}\n")
+    (site / "lib.py").write_text("x = 1\n")
+    before = kept("bash", str(own / "bin/python"))
+    assert {"lib", "bin/python", "pyvenv.cfg"} <= before.keys()
+    (site / "lib.py").write_text("x = 2\n")
+    after = kept(str(own / "bin/python"))
+    assert {name for name in before if before[name] != after[name]} == {"lib"}
