@@ -62,8 +62,8 @@ resume: setup
 
 cheats: setup
 	@echo "trying known cheats with all defences off and on, sandboxed and unsandboxed ..."
-	@missed=0; for pair in auto:sandboxed none:unsandboxed; do $(BIN)/harness cheats run --jobs $(JOBS) --sandbox $${pair%:*} \
-	  --evidence docs/evidence/cheats-$${pair#*:}.json || missed=1; done; \
+	@missed=0; $(BIN)/harness cheats run --jobs $(JOBS) --sandbox auto --evidence docs/evidence/cheats-sandboxed.json \
+	  --sandbox none --evidence docs/evidence/cheats-unsandboxed.json || missed=1; \
 	  $(BIN)/harness cheats render docs/evidence/cheats-sandboxed.json docs/evidence/cheats-unsandboxed.json \
 	  --out docs/cheats.md && exit $$missed
 

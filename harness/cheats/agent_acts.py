@@ -19,8 +19,11 @@ _STARTED = "the-act-has-started"
 
 
 @contextlib.contextmanager
-def beside(program: Callable[[], object]) -> Iterator[None]:
+def beside(program: Callable[[], object] | None) -> Iterator[None]:
     """Let `program` happen while the block runs; then wait for it, and raise what it raised."""
+    if program is None:
+        yield
+        return
     with ThreadPoolExecutor(1) as pool:
         happening = pool.submit(program)
         yield

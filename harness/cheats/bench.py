@@ -1,4 +1,4 @@
-"""Run attacks and controls in both worlds; the result is one document."""
+"""Run attacks and controls in both worlds; the result is one document for each sandbox."""
 
 import compileall
 import os
@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,29 @@ import harness
 from harness.cheats.agent_acts import sandbox_of
 from harness.cheats.attack import Attack, Channel, Control
 from harness.cheats.catalogue import ATTACKS, CONTROLS
-from harness.cheats.outcome_rows import SEED, Bases, attack_row, call_rows, control_row, make_bases
+from harness.cheats.outcome_rows import (
+    SEED,
+    Bases,
+    attack_rows,
+    call_rows,
+    control_row,
+    make_bases,
+    make_naive,
+)
 
 Tell = Callable[[str], None]
 
 
 def run_bench(
-    ids: Sequence[str], sandbox: str, jobs: int, *, tell: Tell, base: Path | None = None
-) -> dict[str, Any]:
-    """All attacks and controls, or those named; `sandbox` as in `--sandbox`, `jobs` at a time.
+    ids: Sequence[str],
+    sandboxes: Sequence[str],
+    jobs: int,
+    *,
+    tell: Tell,
+    base: Path | None = None,
+) -> list[dict[str, Any]]:
+    """All attacks and controls, or those named; `sandboxes` as in `--sandbox`, `jobs` at a time.
+    What knows no sandbox happens once for all of them.
 
     Raises KeyError for an id that nothing has.
     """
@@ -33,19 +48,23 @@ def run_bench(
     chosen = [_by_id(name) for name in ids] or [*ATTACKS, *CONTROLS]
     folder = Path(tempfile.mkdtemp(prefix="cheats-", dir=base))
     try:
-        bases = make_bases(folder, sandbox, judged=any(_needs_candidate(one) for one in chosen))
-        rows = dict(_rows(bases, chosen, jobs, tell))
+        with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn")) as pool:
+            judged = any(_needs_candidate(one) for one in chosen)
+            make = partial(make_bases, folder, make_naive(folder), judged=judged)
+            every = list(pool.map(make, sandboxes))
+            rows = dict(_rows(pool, every, chosen, tell))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    attacks = [rows[one.id] for one in chosen if isinstance(one, Attack)]
-    controls = [rows[one.id] for one in chosen if isinstance(one, Control)]
-    return {
-        "sandbox": str(sandbox_of(sandbox).kind),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "seed": SEED,
-        "attacks": attacks,
-        "controls": controls,
-    }
+    return [
+        {
+            "sandbox": str(sandbox_of(sandbox).kind),
+            "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+            "seed": SEED,
+            "attacks": [rows[one.id][place] for one in chosen if isinstance(one, Attack)],
+            "controls": [rows[one.id][place] for one in chosen if isinstance(one, Control)],
+        }
+        for place, sandbox in enumerate(sandboxes)
+    ]
 
 
 def _compile() -> None:
@@ -54,47 +73,48 @@ def _compile() -> None:
 
 
 def _rows(
-    bases: Bases, chosen: Sequence[Attack | Control], jobs: int, tell: Tell
-) -> Iterable[tuple[str, dict[str, Any]]]:
-    with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn")) as pool:
-        together = [one.id for one in chosen if _has_calls(one.id) and not _is_apart(one)]
-        tasks = [[one.id] for one in chosen if one.id not in together]
-        waiting = [
-            pool.submit(rows_of, bases, names)
-            for names in ([together] if together else []) + tasks
-        ]
-        for future in as_completed(waiting):
-            for name, row in future.result().items():
-                tell(_line(row))
-                yield name, row
+    pool: ProcessPoolExecutor,
+    every: Sequence[Bases],
+    chosen: Sequence[Attack | Control],
+    tell: Tell,
+) -> Iterable[tuple[str, list[dict[str, Any]]]]:
+    together = [one.id for one in chosen if _has_calls(one.id) and not _is_apart(one)]
+    tasks = [[one.id] for one in chosen if one.id not in together]
+    waiting = [
+        pool.submit(rows_of, every, names) for names in ([together] if together else []) + tasks
+    ]
+    for future in as_completed(waiting):
+        for name, rows in future.result().items():
+            for bases, row in zip(every, rows, strict=True):
+                tell(f"{bases.sandbox}: {_line(row)}" if len(every) > 1 else _line(row))
+            yield name, rows
 
 
-def one_row(bases: Bases, name: str) -> dict[str, Any]:
-    one = _by_id(name)
-    return attack_row(bases, one) if isinstance(one, Attack) else control_row(bases, one)
+def rows_of(every: Sequence[Bases], names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Id -> a row for each sandbox, of one attack or control or of all by tool calls, in whatever
+    process this is.
 
-
-def rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Id -> row, of one attack or control or of all by tool calls, in whatever process this is.
-
-    `seconds` is how long each took, shared evenly by those that are tried together. A fault of the
-    lab is a row that says so, with its trace.
+    `seconds` is how long they took, shared evenly by all rows that were made together. A fault of
+    the lab is a row that says so, with its trace.
     """
     began = time.monotonic()
-    rows = _rows_of(bases, names)
-    seconds = round((time.monotonic() - began) / len(names), 1)
-    return {name: {**row, "seconds": seconds} for name, row in rows.items()}
+    rows = _rows_of(every, names)
+    seconds = round((time.monotonic() - began) / len(names) / len(every), 1)
+    return {name: [{**row, "seconds": seconds} for row in some] for name, some in rows.items()}
 
 
-def _rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _rows_of(every: Sequence[Bases], names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     try:
         if len(names) == 1 and not _has_calls(names[0]):
-            return {names[0]: one_row(bases, names[0])}
-        return call_rows(bases, [attack for attack in ATTACKS if attack.id in names])
+            one = _by_id(names[0])
+            if isinstance(one, Attack):
+                return {one.id: attack_rows(every, one)}
+            return {one.id: [control_row(bases, one) for bases in every]}
+        return call_rows(every, [attack for attack in ATTACKS if attack.id in names])
     # A fault of the lab in one row must not hide the other rows.
     except Exception as error:  # noqa: BLE001
         fault = f"{error!r}\n{traceback.format_exc()}"
-        return {name: {"id": name, "fault": fault, **FAULT} for name in names}
+        return {name: [{"id": name, "fault": fault, **FAULT}] * len(every) for name in names}
 
 
 def _needs_candidate(work: Attack | Control) -> bool:

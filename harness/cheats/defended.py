@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -199,7 +200,9 @@ class Caller:
     def _typed(self, words: Sequence[str]) -> "CompletedProcess[str]":
         shell = self.attack.shell
         if shell is None:
-            return self.place.harness(*words, timeout_s=_VERB_S)
+            # What happens beside it looks for its command line, and runs in another thread.
+            anew = Moment.DURING in self.attack.acts
+            return self.place.harness(*words, timeout_s=_VERB_S, anew=anew)
         python = str(self.place.root / shell.python) if shell.python else sys.executable
         values = self.values
         command = [python, "-m", "harness", *words]
@@ -256,7 +259,9 @@ def judged(
     within = [] if attack.shell else ["--sandbox", sandbox, "--reason", "The lab compares them."]
     words = [*(attack.shell.train_words if attack.shell else ()), "--json"]
     words += ["--", *attack.command] if attack.command else []
-    with beside(lambda: _act(place, attack, sandbox, values, seen, Moment.DURING)):
+    moment = Moment.DURING
+    meanwhile = partial(_act, place, attack, sandbox, values, seen, moment)
+    with beside(meanwhile if moment in attack.acts else None):
         for _ in range(1 + attack.retries):
             by.verb("train", experiment, *within, *words)
     seen.codes += ending_codes(place, experiment)

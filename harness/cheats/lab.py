@@ -19,6 +19,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
+from harness.cheats import forked
 from harness.cheats.programs import FILES
 from harness.process import end_group, start
 
@@ -149,8 +150,13 @@ class LabProject:
         return ended.stdout + ended.stderr
 
     def harness(
-        self, *words: str, timeout_s: float = LONGEST_S
+        self, *words: str, timeout_s: float = LONGEST_S, anew: bool = False
     ) -> "subprocess.CompletedProcess[str]":
+        """As a person types it; `anew`: by a program that starts from nothing, also where a copy of
+        this process would do."""
+        environment = self.environment()
+        if forked.AVAILABLE and not anew:
+            return forked.run(words, cwd=self.root, environment=environment, timeout_s=timeout_s)
         return self.run([sys.executable, "-m", "harness", *words], timeout_s=timeout_s)
 
     def left_behind(self) -> list[psutil.Process]:

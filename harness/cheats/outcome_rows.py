@@ -1,5 +1,5 @@
-"""A row of the document for each attack, in both worlds, and for each control, in the defended one;
-each with a digest of what it was made from."""
+"""A row for each attack, in both worlds, and for each control, in the defended one, of the document
+of each sandbox; with a digest of what it was made from."""
 
 import ast
 import functools
@@ -78,7 +78,8 @@ Returned = TypeVar("Returned")
 
 @dataclass(frozen=True, kw_only=True)
 class Bases:
-    """Projects with an honest parent, copied for each attack."""
+    """Projects with an honest parent, copied for each attack: the one without defences, which is
+    the same for all sandboxes, and those of one sandbox."""
 
     naive: LabProject
     naive_true: float
@@ -89,39 +90,56 @@ class Bases:
     sandbox: str
 
 
-def make_bases(folder: Path, sandbox: str, *, judged: bool = True) -> Bases:
-    """Build both worlds' honest starting points below `folder`."""
-    naive, real = make_project(folder / "naive", SEED), make_project(folder / "real", SEED)
-    true = without.make_parent(naive)
+def make_naive(folder: Path) -> tuple[LabProject, float]:
+    """The starting point without defences, below `folder`, and its true score."""
+    naive = make_project(folder / "naive", SEED)
+    return naive, without.make_parent(naive)
+
+
+def make_bases(
+    folder: Path, naive: tuple[LabProject, float], sandbox: str, *, judged: bool = True
+) -> Bases:
+    """Build the starting points with all defences below `folder`."""
+    real = make_project(folder / f"real-{sandbox}", SEED)
     parent = make_parent(real, sandbox)
     waiting = real
     if judged:
-        waiting = real.copy_to(folder / "judged")
+        waiting = real.copy_to(folder / f"judged-{sandbox}")
         settle(waiting)
         make_candidate(waiting, sandbox)
+    place, true = naive
     return Bases(
-        naive=naive, naive_true=true, real=real, parent=parent, judged=waiting, sandbox=sandbox
+        naive=place, naive_true=true, real=real, parent=parent, judged=waiting, sandbox=sandbox
     )
 
 
-def attack_row(bases: Bases, attack: Attack) -> dict[str, Any]:
-    """Let `attack` happen in both worlds."""
-    if attack.channel is Channel.RECORD:
-        return _record_row(bases, attack)
+Side = tuple[AttackOutcome, TrueScores]
+
+
+def attack_rows(every: Sequence[Bases], attack: Attack) -> list[dict[str, Any]]:
+    """Let `attack` happen without defences, which knows no sandbox and so happens once, and with
+    all of them in each sandbox; a row for each."""
     if attack.channel in _BESIDE_TRAINING:
-        return _beside_row(bases, attack)
-    first, truth = _in_copy(
-        bases.naive, lambda place: without.undefended(place, attack, bases.naive_true)
-    )
-    then, known = _in_real(bases, attack)
-    by = fired(attack, then, known) if caught(attack, then, known) else []
-    return _row(bases, attack, (first, truth), (then, known), by)
+        # These train without a sandbox, whichever it is: one row says it for all.
+        bases = next((one for one in every if one.sandbox == "none"), every[0])
+        return [_beside_row(bases, attack)] * len(every)
+    first = _undefended(every[0], attack)
+    return [_row(bases, attack, first, *_defended(bases, attack)) for bases in every]
 
 
-def _record_row(bases: Bases, attack: Attack) -> dict[str, Any]:
-    first = _in_copy(
-        bases.judged, lambda place: record_attacks.unwatched(place, attack, bases.parent)
-    )
+def _undefended(bases: Bases, attack: Attack) -> Side:
+    if attack.channel is Channel.RECORD:
+        return _in_copy(
+            bases.judged, lambda place: record_attacks.unwatched(place, attack, bases.parent)
+        )
+    return _in_copy(bases.naive, lambda place: without.undefended(place, attack, bases.naive_true))
+
+
+def _defended(bases: Bases, attack: Attack) -> tuple[Side, list[str]]:
+    """Also which defences stopped it, each by itself."""
+    if attack.channel is not Channel.RECORD:
+        then = _in_real(bases, attack)
+        return then, fired(attack, *then) if caught(attack, *then) else []
     bare = _in_copy(
         bases.judged, lambda place: record_attacks.on_record(place, attack, "none", bases.parent)
     )
@@ -135,7 +153,7 @@ def _record_row(bases: Bases, attack: Attack) -> dict[str, Any]:
         by = ordered(
             [*by, *(fired(attack, *then, structure="sandbox") if caught(attack, *then) else [])]
         )
-    return _row(bases, attack, first, then, by)
+    return then, by
 
 
 _BESIDE_TRAINING = {
@@ -146,7 +164,7 @@ _BESIDE_TRAINING = {
     Channel.LINE: (decision_world.beside_its_parent, decision_world.beside_its_line),
     Channel.GATEWAY: (gateway_attacks.open_to_all, gateway_attacks.of_one_session),
 }
-"""What happens in each world where no experiment is trained."""
+"""What happens in each world where no experiment is trained, or without a sandbox."""
 
 
 def _beside_row(bases: Bases, attack: Attack) -> dict[str, Any]:
@@ -160,28 +178,33 @@ def _beside_row(bases: Bases, attack: Attack) -> dict[str, Any]:
     return _row(bases, attack, first, then, by)
 
 
-def call_rows(bases: Bases, attacks: Sequence[Attack]) -> dict[str, dict[str, Any]]:
-    """The rows of all attacks by tool calls."""
-    first = _in_copy(
-        bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=False)
-    )
-    then = _in_copy(
-        bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=True)
-    )
-    rows = {}
-    for attack in attacks:
-        names_by = [
-            *_by_findings(attack, *first[attack.id]),
-            *_by_findings(attack, *then[attack.id]),
-        ]
-        held = record_attacks.holds_by_itself(bases.sandbox) and _in_copy(
-            bases.judged,
-            functools.partial(calls.held_by_sandbox, attack=attack, sandbox=bases.sandbox),
-        )
-        by = ordered([*names_by, *(["sandbox"] if held else [])])
-        bare = AttackOutcome(evidence=first[attack.id][0].evidence), first[attack.id][1]
-        rows[attack.id] = _row(bases, attack, bare, then[attack.id], by)
+def call_rows(
+    every: Sequence[Bases], attacks: Sequence[Attack]
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of all attacks by tool calls, of each a row for each sandbox."""
+    first = _called(every[0], attacks, guarded=False)
+    rows: dict[str, list[dict[str, Any]]] = {attack.id: [] for attack in attacks}
+    for bases in every:
+        then = _called(bases, attacks, guarded=True)
+        for attack in attacks:
+            names_by = [
+                *_by_findings(attack, *first[attack.id]),
+                *_by_findings(attack, *then[attack.id]),
+            ]
+            held = record_attacks.holds_by_itself(bases.sandbox) and _in_copy(
+                bases.judged,
+                functools.partial(calls.held_by_sandbox, attack=attack, sandbox=bases.sandbox),
+            )
+            by = ordered([*names_by, *(["sandbox"] if held else [])])
+            bare = AttackOutcome(evidence=first[attack.id][0].evidence), first[attack.id][1]
+            rows[attack.id].append(_row(bases, attack, bare, then[attack.id], by))
     return rows
+
+
+def _called(bases: Bases, attacks: Sequence[Attack], *, guarded: bool) -> dict[str, Side]:
+    return _in_copy(
+        bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=guarded)
+    )
 
 
 def _by_findings(attack: Attack, outcome: AttackOutcome, truth: TrueScores) -> list[str]:
@@ -191,8 +214,8 @@ def _by_findings(attack: Attack, outcome: AttackOutcome, truth: TrueScores) -> l
 def _row(
     bases: Bases,
     attack: Attack,
-    first: tuple[AttackOutcome, TrueScores],
-    then: tuple[AttackOutcome, TrueScores],
+    first: Side,
+    then: Side,
     by: list[str],
 ) -> dict[str, Any]:
     succeeded, stopped = attack.success(*first), caught(attack, *then)
@@ -235,7 +258,7 @@ def control_row(bases: Bases, control: Control) -> dict[str, Any]:
     }
 
 
-def _in_real(bases: Bases, work: Attack | Control) -> tuple[AttackOutcome, TrueScores]:
+def _in_real(bases: Bases, work: Attack | Control) -> Side:
     return _in_copy(
         bases.real, lambda place: with_defences.defended(place, work, bases.sandbox, bases.parent)
     )

@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,8 @@ def undefended(
     _act(place, attack, values, Moment.BEFORE)
     _act(place, attack, values, Moment.OPENED)
     _claims(place, attack)
-    with beside(lambda: _act(place, attack, values, Moment.DURING)):
+    meanwhile = partial(_act, place, attack, values, Moment.DURING)
+    with beside(meanwhile if Moment.DURING in attack.acts else None):
         log = "".join(_train(by, CANDIDATE, attack.command) for _ in range(1 + attack.retries))
     code = copy_code(place, place.base / "code")
     checkpoints = _checkpoints(place, CANDIDATE)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import click
 
 from harness.cheats.bench import known_ids, run_bench
 from harness.cheats.report import figures, leave_one_out, merged, page, problems, through
-from harness.cli.output import CommandGroup, emit, json_option, sandbox_option, tell
+from harness.cli.output import CommandGroup, emit, json_option, tell
 from harness.clock import SystemClock, iso
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json
@@ -28,13 +29,27 @@ def command() -> None:
 )
 @click.option(
     "--evidence",
+    multiple=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the document to this file; with ID, its rows of other cheats are kept.",
+    help="Also write the document to this file, one for each --sandbox; with ID, its rows of other"
+    " cheats are kept.",
 )
-@sandbox_option
+@click.option(
+    "--sandbox",
+    "sandboxes",
+    multiple=True,
+    type=click.Choice(["auto", "bwrap", "landlock", "none"]),
+    default=("auto",),
+    help="Isolation of agent code; auto picks the strongest that works here. Given again, each"
+    " attack is tried in each, and once without defences.",
+)
 @json_option
 def run(
-    ids: tuple[str, ...], jobs: int, evidence: Path | None, sandbox: str, as_json: bool
+    ids: tuple[str, ...],
+    jobs: int,
+    evidence: tuple[Path, ...],
+    sandboxes: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Run each attack undefended and defended, and each control defended; without ID, all of them.
 
@@ -48,16 +63,33 @@ def run(
             hint=f"Known: {', '.join(known_ids())}.",
             code="unknown_cheat",
         )
-    document = run_bench(ids, sandbox, jobs, tell=tell)
+    if evidence and len(evidence) != len(sandboxes):
+        raise UsageError(
+            f"{len(evidence)} --evidence and {len(sandboxes)} --sandbox.",
+            hint="Give a file for each sandbox, in the same order.",
+        )
+    documents = run_bench(ids, sandboxes, jobs, tell=tell)
+    files: Sequence[Path | None] = evidence or [None] * len(sandboxes)
+    told = [
+        _told(ids, document, sandbox, file)
+        for document, sandbox, file in zip(documents, sandboxes, files, strict=True)
+    ]
+    whole = told[0] if len(told) == 1 else {"documents": told}
+    emit(whole, *(line for one in told for line in _lines(one, one["problems"])), as_json=as_json)
+    sys.exit(1 if any(one["problems"] for one in told) else 0)
+
+
+def _told(
+    ids: Sequence[str], document: dict[str, Any], sandbox: str, evidence: Path | None
+) -> dict[str, Any]:
+    """The whole document of one sandbox, which is written where `evidence` says."""
     if ids and evidence is not None and evidence.is_file():
         document = merged(document, json.loads(evidence.read_text("utf-8")), known_ids())
-    faults = problems(document)
-    whole = _evidence(document, sandbox, faults)
+    whole = _evidence(document, sandbox, problems(document))
     if evidence is not None:
         evidence.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(evidence, pretty_json(whole))
-    emit(whole, *_lines(whole, faults), as_json=as_json)
-    sys.exit(1 if faults else 0)
+    return whole
 
 
 @command.command("render")

@@ -11,7 +11,7 @@ from harness.cheats.outcome_rows import digest
 def test_an_attack_succeeds_undefended_and_is_caught(tmp_path: Path) -> None:
     told: list[str] = []
     attack = next(item for item in ATTACKS if item.id == "evaluator-constant")
-    document = run_bench([attack.id], "auto", 2, tell=told.append, base=tmp_path)
+    (document,) = run_bench([attack.id], ["auto"], 2, tell=told.append, base=tmp_path)
     (row,) = document["attacks"]
     assert row["succeeded_undefended"], row
     assert row["caught"], row

@@ -17,7 +17,7 @@ STOPPED_BY = ("row search", "input bits", "canonical inputs", "scorer probes")
 def test_data_that_hold_what_is_judged_by_are_not_approved(tmp_path: Path) -> None:
     attacks = [item for item in ATTACKS if structural_of(item) in STOPPED_BY]
     assert len(attacks) == 15
-    document = run_bench([item.id for item in attacks], "auto", 1, tell=print, base=tmp_path)
+    (document,) = run_bench([item.id for item in attacks], ["auto"], 1, tell=print, base=tmp_path)
     rows = {row["id"]: row for row in document["attacks"]}
     for attack in attacks:
         row = rows[attack.id]
@@ -31,7 +31,7 @@ def test_data_that_hold_what_is_judged_by_are_not_approved(tmp_path: Path) -> No
 def test_rows_behind_their_hashes_make_a_score_that_validation_does_not_explain(
     tmp_path: Path,
 ) -> None:
-    document = run_bench(["held-out-behind-hashes"], "auto", 1, tell=print, base=tmp_path)
+    (document,) = run_bench(["held-out-behind-hashes"], ["auto"], 1, tell=print, base=tmp_path)
     (row,) = document["attacks"]
     assert row["succeeded_undefended"], row
     assert row["caught_by"] == ["held-out"], row

@@ -30,7 +30,7 @@ def test_an_exchanged_library_is_found_where_no_sandbox_keeps_the_agent_from_it(
 
 
 def caught_by(attack: Attack, sandbox: str, base: Path) -> list[str]:
-    document = run_bench([attack.id], sandbox, 2, tell=lambda line: None, base=base)
+    (document,) = run_bench([attack.id], [sandbox], 2, tell=lambda line: None, base=base)
     (row,) = document["attacks"]
     assert row["succeeded_undefended"], row
     assert row["caught"], row

@@ -62,7 +62,7 @@ def test_rows_learned_by_heart_look_better_where_they_can_be_read(place: LabProj
 @pytest.mark.parallel
 @pytest.mark.parametrize("attack", SECRET_LABELS, ids=lambda attack: attack.id)
 def test_its_own_structure_stops_it(tmp_path: Path, attack: Attack) -> None:
-    document = run_bench([attack.id], "auto", 2, tell=lambda line: None, base=tmp_path)
+    (document,) = run_bench([attack.id], ["auto"], 2, tell=lambda line: None, base=tmp_path)
     (row,) = document["attacks"]
     assert row["succeeded_undefended"], row
     assert row["caught"], row
