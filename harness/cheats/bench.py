@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
@@ -38,9 +38,10 @@ def run_bench(
     *,
     tell: Tell,
     base: Path | None = None,
+    seconds: Mapping[str, float] | None = None,
 ) -> list[dict[str, Any]]:
     """All attacks and controls, or those named; `sandboxes` as in `--sandbox`, `jobs` at a time.
-    What knows no sandbox happens once for all of them.
+    What knows no sandbox happens once for all of them. `seconds`: how long each took before.
 
     Raises KeyError for an id that nothing has.
     """
@@ -52,7 +53,7 @@ def run_bench(
             judged = any(_needs_candidate(one) for one in chosen)
             make = partial(make_bases, folder, make_naive(folder), judged=judged)
             every = list(pool.map(make, sandboxes))
-            rows = dict(_rows(pool, every, chosen, tell))
+            rows = dict(_rows(pool, every, _tasks(chosen, seconds or {}), tell))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return [
@@ -72,17 +73,18 @@ def _compile() -> None:
     compileall.compile_dir(Path(harness.__file__).parent, quiet=2)
 
 
-def _rows(
-    pool: ProcessPoolExecutor,
-    every: Sequence[Bases],
-    chosen: Sequence[Attack | Control],
-    tell: Tell,
-) -> Iterable[tuple[str, list[dict[str, Any]]]]:
+def _tasks(chosen: Sequence[Attack | Control], seconds: Mapping[str, float]) -> list[list[str]]:
+    """Ids that are tried together; the longest first, so that no process is alone at the end."""
     together = [one.id for one in chosen if _has_calls(one.id) and not _is_apart(one)]
     tasks = [[one.id] for one in chosen if one.id not in together]
-    waiting = [
-        pool.submit(rows_of, every, names) for names in ([together] if together else []) + tasks
-    ]
+    tasks = ([together] if together else []) + tasks
+    return sorted(tasks, key=lambda names: -sum(seconds.get(name, 0.0) for name in names))
+
+
+def _rows(
+    pool: ProcessPoolExecutor, every: Sequence[Bases], tasks: Sequence[Sequence[str]], tell: Tell
+) -> Iterable[tuple[str, list[dict[str, Any]]]]:
+    waiting = [pool.submit(rows_of, every, names) for names in tasks]
     for future in as_completed(waiting):
         for name, rows in future.result().items():
             for bases, row in zip(every, rows, strict=True):
