@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from click.testing import CliRunner
+
 from harness.cheats.bench import FAULT
 from harness.cheats.report import figures, leave_one_out, merged, needed, page, problems
+from harness.cli.cheats import command
+from harness.errors import UsageError
 
 
 def row(name: str, **more: Any) -> dict[str, Any]:
@@ -95,6 +99,13 @@ def test_over_both_runs_a_defence_is_needed_where_it_is_in_one_of_them():
     shown = page([document(row("one"), row("two", caught_by=["hooks", "sandbox"])), unsandboxed])
     (line,) = [line for line in shown.splitlines() if line.startswith("| hooks |")]
     assert line.endswith("| 1 | 1 | `two` (none) |")
+
+
+def test_each_sandbox_needs_a_file_of_its_own():
+    words = ["run", "--sandbox", "auto", "--sandbox", "none", "--evidence", "one.json"]
+    ended = CliRunner().invoke(command, words)
+    assert isinstance(ended.exception, UsageError)
+    assert "1 --evidence and 2 --sandbox" in ended.exception.message
 
 
 def test_a_run_of_some_keeps_the_rows_of_the_others_and_says_so():
