@@ -5,6 +5,7 @@ Of this process it keeps what was loaded and what is known of the machine, such 
 confine; not its environment, folder, streams or open files.
 """
 
+import contextlib
 import importlib
 import io
 import os
@@ -18,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from harness.sandbox.select import available
+
 _COMMANDS = ("main", "train", "evaluate", "status", "watch", "experiment")
 _MOST_OPEN = 4096
 AVAILABLE = sys.platform == "linux"
@@ -25,9 +28,11 @@ AVAILABLE = sys.platform == "linux"
 
 
 def load() -> None:
-    """What the commands of the lab import; by name, for the lab stands below the command line."""
+    """What the commands of the lab import, by name, for the lab stands below the command line; and
+    which sandboxes confine."""
     for name in _COMMANDS:
         importlib.import_module(f"harness.cli.{name}")
+    available()
 
 
 def run(
@@ -78,13 +83,15 @@ def _become(
         sys.argv = ["harness", *words]
         sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
         sys.stdout, sys.stderr = (
-            io.TextIOWrapper(os.fdopen(number, "wb", closefd=False), "utf-8", write_through=True)
+            io.TextIOWrapper(os.fdopen(number, "wb", closefd=False), "utf-8", line_buffering=True)
             for number in (1, 2)
         )
         code = _called()
     except BaseException:  # noqa: BLE001 - nothing of it may go on in the lab's own code
         traceback.print_exc()
     finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
         os._exit(code)
 
 

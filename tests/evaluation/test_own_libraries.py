@@ -255,7 +255,7 @@ def test_only_what_changed_is_read_again(
     first = read_libraries(world.root, prefixes, seen)
     read: list[str] = []
     monkeypatch.setattr(
-        "harness.artifacts.libraries._content", lambda name, files: (read.append(name), [])
+        "harness.artifacts.libraries._content", lambda name, files: (read.append(name), [], [])
     )
     assert (read_libraries(world.root, prefixes, seen), read) == (first, [])
     (site / "other.py").write_text("x = 2\n")

@@ -90,7 +90,15 @@ def test_a_package_that_the_interpreter_lacks_gets_its_hint(module: str, package
 
 
 def test_libraries_are_files_below_the_project_and_versions_elsewhere(tmp_path: Path) -> None:
-    layout = Layout(Settings(root=tmp_path / "project", state=tmp_path / "state"))
+    settings = Settings(
+        root=tmp_path / "project",
+        state=tmp_path / "state",
+        project_id="test",
+        interpreter=None,
+        memory_dir=".harness/memory",
+        readable=(),
+    )
+    layout = Layout(settings)
     python = {"python": "3.11.2", "packages": {"numpy": "2.4.0"}}
 
     def kept(*programs: str) -> dict[str, str]:
