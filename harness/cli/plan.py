@@ -23,6 +23,7 @@ from harness.ledger.project import open_layout
 from harness.plans.approval import PlanCheck, approve_plan, check_plan
 from harness.plans.approved import data_told
 from harness.plans.changes import Changes, require_seen
+from harness.plans.prediction_form import predictions_told
 from harness.plans.review import as_one_error
 from harness.plans.scorer import ScorerProbe
 from harness.sandbox.select import choose
@@ -68,6 +69,8 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
         ],
         "findings": [finding.plain() for finding in checked.findings],
     }
+    form = "" if checked.plan is None else predictions_told(checked.plan, checked.splits)
+    document["predictions"] = form
     power = _power(checked)
     if power is not None:
         document["power"] = asdict(power)
@@ -82,6 +85,7 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
         raise error
     lines = [
         f"{plan} can be approved.",
+        form,
         "" if power is None else power.words,
         as_text(checked.findings),
         f"next: a person approves it: `harness plan approve {plan}`. {HOW_TO_DECIDE}",

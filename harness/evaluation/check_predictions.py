@@ -11,6 +11,7 @@ from harness.evaluation import problems
 from harness.evaluation.predictions_file import RawColumns
 from harness.evaluation.scorer_program import Columns
 from harness.plans.labels import as_number, class_name
+from harness.plans.prediction_form import form_of
 
 SUM_TOLERANCE = 1e-3
 """How far from 1 a row's probabilities may sum: what four decimals lose over ten classes. The
@@ -35,6 +36,8 @@ class Expected:
     """Of the training labels and of this split's; empty when the metric has none."""
     required: tuple[str, ...] = ()
     """Classes that must have a column of probabilities: those of the training labels."""
+    positive: str | None = None
+    """The positive one of two classes, whose score is wanted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +59,11 @@ def check(raw: RawColumns, expected: Expected) -> Checked:
     present = [index for index in range(total) if index in place]
     called = [expected.names[index] for index in present]
     columns: Columns = {}
-    for name in names:
-        values = [raw[name][place[index]] for index in present]
-        columns[name], wrong = _convert(name, values, called, expected)
+    for name, source in names.items():
+        values = [raw[source][place[index]] for index in present]
+        columns[name], wrong = _convert(source, values, called, expected)
         findings.extend(wrong)
-    if not findings and expected.needs is Needs.PROBABILITIES:
+    if not findings and "prediction" not in columns and expected.needs is not Needs.ANY:
         findings.extend(_check_sums(columns, called))
     return Checked(columns=None if findings else columns, findings=tuple(_once(findings)))
 
@@ -104,30 +107,37 @@ def _match_ids(ids: list[str], expected: Expected) -> tuple[dict[int, int], list
     return place, findings
 
 
-def _columns_needed(raw: RawColumns, expected: Expected) -> list[str] | Finding:
-    """The columns that are scored, or the finding that they are not there."""
+def _columns_needed(raw: RawColumns, expected: Expected) -> dict[str, str] | Finding:
+    """Column that is scored -> column of the file, or the finding that they are not there."""
     probabilities = [name for name in raw if name.startswith("p_")]
     if expected.needs is Needs.ANY:
         wanted = ["prediction"] if "prediction" in raw else probabilities
-        return wanted or problems.wrong_columns(list(raw), "`id` and `prediction`, or `p_<class>`")
-    if expected.needs is not Needs.PROBABILITIES:
-        if "prediction" in raw:
-            return ["prediction"]
-        return problems.wrong_columns(list(raw), "`id` and `prediction`")
-    unknown = [name for name in probabilities if name[2:] not in expected.classes]
-    if unknown or any(f"p_{name}" not in raw for name in expected.required) or not probabilities:
-        wanted_names = ", ".join(
-            f"p_{name}" for name in (expected.required or expected.classes)[:20]
-        )
-        return problems.wrong_columns(list(raw), f"`id`, {wanted_names}")
-    return probabilities
+    elif expected.needs is Needs.SCORES and expected.positive is not None:
+        # A program that writes all forms at once says most by the probability.
+        forms = (f"p_{expected.positive}", "score", "prediction")
+        source = next((name for name in forms if name in raw), None)
+        return _wrong(raw, expected) if source is None else {"prediction": source}
+    elif expected.needs in (Needs.SCORES, Needs.PROBABILITIES):
+        unknown = any(name[2:] not in expected.classes for name in probabilities)
+        absent = any(f"p_{name}" not in raw for name in expected.required)
+        # In class order: of equal probabilities the order decides.
+        wanted = [f"p_{name}" for name in expected.classes if f"p_{name}" in raw]
+        wanted = [] if unknown or absent else wanted
+    else:
+        wanted = ["prediction"] if "prediction" in raw else []
+    return {name: name for name in wanted} if wanted else _wrong(raw, expected)
+
+
+def _wrong(raw: RawColumns, expected: Expected) -> Finding:
+    classes = expected.required or expected.classes
+    return problems.wrong_columns(list(raw), form_of(expected.needs, classes, expected.positive))
 
 
 def _convert(
     column: str, values: list[Any], called: list[str], expected: Expected
 ) -> tuple[list[Any], list[Finding]]:
     """The values as class names or finite floats; a value that is neither stands in a finding."""
-    as_probability = column != "prediction" and expected.needs is not Needs.ANY
+    as_probability = column.startswith("p_") and expected.needs is not Needs.ANY
     if expected.needs is Needs.CLASS:
         return _convert_classes(values, called, expected)
     if expected.needs is Needs.ANY and not expected.numeric and column == "prediction":

@@ -281,6 +281,7 @@ def _predicted(call: _Call, order: Sequence[int], which: str) -> _Predicted:
         # A class that only secret labels have: whether predictions may name it would tell of it.
         classes=truth.required if call.request.sealed and truth.required else truth.classes,
         required=truth.required,
+        positive=truth.positive,
     )
     checked = check(raw.columns, expected)
     return _Predicted(columns=checked.columns, findings=checked.findings, seconds=raw.seconds)
@@ -356,6 +357,7 @@ def _scored(
         baseline=truth.baseline if same_form else None,
         seed=seed,
         groups=rows.groups,
+        positive=truth.positive,
     )
     try:
         scored = score(
@@ -384,4 +386,4 @@ def _interval(scored: Scored, job: ScoreJob, scorer: FrozenScorer) -> tuple[floa
         return (
             None if scored.resampled is None else intervals.percentile_interval(scored.resampled)
         )
-    return metric_interval(scorer.name, job.labels, job.predictions, job.groups)
+    return metric_interval(scorer.name, job.labels, job.predictions, job.groups, job.positive)

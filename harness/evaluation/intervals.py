@@ -1,10 +1,10 @@
 """The 95% interval of a score over rows, or over whole groups of rows.
 
-- A proportion (accuracy) and what is built like one (macro F1): Wilson's score interval ("Probable
-  inference", 1927). It has a width at 0 and at 1 too.
+- A proportion (accuracy) and what is built like one (F1, areas, correlations of classes or ranks):
+  Wilson's score interval ("Probable inference", 1927). It has a width at both ends too.
 - A mean of unbounded losses: Student's t after Hall's correction for skewness ("On the removal of
   skewness by transformation", 1992). Losses have long tails, which the percentile bootstrap misses.
-- A script's score: the percentiles of its scores of resampled rows.
+- A script's score, and a median: the percentiles of the scores of resampled rows.
 
 A unit is what is independent of the rest: a row, or a group with all its rows. What the units
 contribute adds up to the error of the mean by the linearized ratio estimator (Cochran, "Sampling
@@ -78,36 +78,63 @@ def _less_skewed(quantile: float, skew: float, units: int) -> float:
 
 def proportion_interval(
     contributions: Sequence[float] | Rows,
-    right: Sequence[bool] | NDArray[np.bool_],
+    right: Sequence[bool] | NDArray[np.bool_] | None = None,
     groups: Groups | None = None,
     *,
     classes: Sequence[int] | NDArray[np.int64] | None = None,
+    ends: Interval = (0.0, 1.0),
 ) -> Interval:
-    """Of a score in [0, 1] that is the mean of `contributions`, shape (n,), n >= 1; `right` says
-    which rows are right. `classes`: each row's, where the score is a mean over classes.
+    """Of a score between `ends` that is the mean of `contributions`, shape (n,), n >= 1; `right`
+    says which rows are right, where a row is. `classes`: what each row tells of, -1 for nothing,
+    where the score is no plain share of rows.
 
     Wilson's interval of as many independent rows as the score is worth: the spread of a proportion
     over the square of the score's own error (Korn and Graubard 1998), at most n.
     """
-    rows, ok = _checked(contributions), np.asarray(right, dtype=bool)
+    low, high = ends
+    rows = (_checked(contributions) - low) / (high - low)
     value = min(max(float(rows.mean()), 0.0), 1.0)
     n = len(rows)
     if groups is None and classes is None:
-        return wilson(value, n)
+        found = wilson(value, n)
+    else:
+        known, floor = _known(rows, right, groups, classes)
+        error, binomial = mean_error(rows, groups), value * (1 - value)
+        if floor == 0:
+            found = (0.0, 1.0)
+        elif error == 0 or binomial == 0 or known < 1:
+            found = wilson(value, floor)
+        else:
+            narrower = NORMAL / float(scipy.special.stdtrit(known, 0.5 + COVERAGE / 2))
+            worth = binomial * (narrower / error) ** 2
+            found = wilson(value, min(max(worth, floor), n))
+    return low + found[0] * (high - low), low + found[1] * (high - low)
+
+
+def _known(
+    rows: Rows,
+    right: Sequence[bool] | NDArray[np.bool_] | None,
+    groups: Groups | None,
+    classes: Sequence[int] | NDArray[np.int64] | None,
+) -> tuple[int, int]:
+    """(from how many units the error is known, what is independent even in a score without any
+    spread)."""
+    n = len(rows)
     where = np.arange(n) if groups is None else groups
-    # What is independent even in a score without any spread: the units; over classes as many as if
-    # each had no more of them than the rarest.
-    units = _distinct(where)
-    rarest, names = (units, 1) if classes is None else _rarest(np.asarray(classes), where)
+    told = np.ones(n, bool) if classes is None else np.asarray(classes) >= 0
+    units = _distinct(where[told])
+    # Of classes as many as if each had no more units than the rarest.
+    rarest, names = units, 1
+    if classes is not None and units:
+        rarest, names = _rarest(np.asarray(classes)[told], where[told])
     floor = min(rarest * names, n)
     # The error is known from as many units as hold a row of the rarer kind: where two groups are
     # ever wrong it may be anything.
-    known = min(_distinct(where[ok]), _distinct(where[~ok]), rarest, units - 1)
-    error, binomial = mean_error(rows, groups), value * (1 - value)
-    if error == 0 or binomial == 0 or known < 1:
-        return wilson(value, floor)
-    narrower = NORMAL / float(scipy.special.stdtrit(known, 0.5 + COVERAGE / 2))
-    return wilson(value, min(max(binomial * (narrower / error) ** 2, floor), n))
+    known = min(rarest, units - 1)
+    if right is not None:
+        ok = np.asarray(right, dtype=bool)
+        known = min(known, _distinct(where[ok & told]), _distinct(where[~ok & told]))
+    return known, floor
 
 
 def _rarest(classes: NDArray[np.int64], where: NDArray[np.int64]) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ import scipy
 from numpy.typing import NDArray
 
 from harness.artifacts.objects import ObjectDamagedError, load_object
-from harness.domain.metrics import METRICS, IntervalMethod, PerRow
+from harness.domain.metrics import METRICS, IntervalMethod, Needs, PerRow
 from harness.domain.statuses import Split
 from harness.evaluation import metrics
 from harness.evaluation.intervals import (
@@ -50,6 +51,7 @@ from harness.evaluation.truth import Truth, read_truth
 from harness.files import sha256_bytes
 from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
+from harness.plans.labels import ClassLabel
 
 TOSSES = 4_999
 """With n tosses of all signs p is at least 1 / (n + 1)."""
@@ -169,8 +171,8 @@ def _half_width(differences: Rows, groups: Groups | None, units: int) -> float:
     return quantile * mean_error(differences, groups)
 
 
-_Frozen = tuple[str, TableFile, TableFile, str, str | None]
-"""Scorer, training rows, validation rows, label, group."""
+_Frozen = tuple[str, TableFile, TableFile, str, str | None, ClassLabel | None]
+"""Scorer, training rows, validation rows, label, group, the plan's positive class."""
 
 
 def paired(
@@ -197,6 +199,7 @@ def paired(
         table_of(project, approved, Split.VALIDATION.value),
         str(approved.splits[Split.VALIDATION.value]["label"]),
         approved.splits[Split.VALIDATION.value].get("group"),
+        scorer.positive,
     )
     try:
         return _paired(objects, frozen, mine, None if other is None else theirs)
@@ -204,32 +207,50 @@ def paired(
         return None  # what is missing or changed is named by the gate's own checks
 
 
-def contributions(metric: str, labels: list[Any], predictions: Columns) -> Rows:
+def contributions(
+    metric: str, labels: list[Any], predictions: Columns, positive: str | None = None
+) -> Rows:
     """What each row contributes to a metric, shape (n,), in the order of `labels`: its own value,
     or its influence where the metric is no mean."""
-    file = import_module(f"{metrics.__name__}.{METRICS[metric].name}")
-    influence = METRICS[metric].per_row is PerRow.INFLUENCE
-    compute = file.influences if influence else file.rows
-    return np.asarray(compute(labels, predictions), dtype=np.float64)
+    of = METRICS[metric]
+    file = _file(metric)
+    compute = file.influences if of.per_row is PerRow.INFLUENCE else file.rows
+    moved = compute(labels, predictions, **of.options_with(positive))
+    return np.asarray(moved, dtype=np.float64)
+
+
+def _file(metric: str) -> ModuleType:
+    return import_module(f"{metrics.__name__}.{METRICS[metric].module}")
 
 
 def metric_interval(
-    metric: str, labels: list[Any], predictions: Columns, groups: Groups | None
+    metric: str,
+    labels: list[Any],
+    predictions: Columns,
+    groups: Groups | None,
+    positive: str | None = None,
 ) -> Interval | None:
     """The 95% interval of a metric of the harness over rows, or over groups, shape (n,); None for a
     metric that has none."""
     of = METRICS[metric]
     if of.interval is IntervalMethod.NONE:
         return None
-    rows = contributions(metric, labels, predictions)
+    rows = contributions(metric, labels, predictions, positive)
+    if not np.isfinite(rows).all():
+        return None
     if of.interval is IntervalMethod.MEAN:
         interval = mean_interval(rows, groups)
         lowest, highest = of.range
         return interval and (max(interval[0], lowest), min(interval[1], highest))
-    right = np.equal(np.asarray(labels, str), np.asarray(predictions["prediction"], str))
-    names = np.unique(labels, return_inverse=True)[1]
-    influence = of.per_row is PerRow.INFLUENCE
-    return proportion_interval(rows, right, groups, classes=names if influence else None)
+    right, classes = None, None
+    if of.per_row is PerRow.RIGHT_OR_WRONG:
+        right = rows > 0
+    elif of.needs is Needs.CLASS:
+        right = np.equal(np.asarray(labels, str), np.asarray(predictions["prediction"], str))
+    if of.per_row is PerRow.INFLUENCE:
+        told = _file(metric).strata(labels, predictions, **of.options_with(positive))
+        classes = np.unique(["", *told], return_inverse=True)[1][1:] - 1
+    return proportion_interval(rows, right, groups, classes=classes, ends=of.range)
 
 
 def _has_rows(scorer: FrozenScorer) -> bool:
@@ -259,23 +280,23 @@ def _paired(
 
 @lru_cache(maxsize=256)
 def _rows(objects: Path, frozen: _Frozen, predictions: str) -> Rows:
-    return contributions(
-        frozen[0], _truth(frozen).labels, orjson.loads(load_object(objects, predictions))
-    )
+    truth, told = _truth(frozen), orjson.loads(load_object(objects, predictions))
+    return contributions(frozen[0], truth.labels, told, truth.positive)
 
 
 @lru_cache(maxsize=8)
 def _trivial(frozen: _Frozen) -> Rows:
     truth = _truth(frozen)
-    return contributions(frozen[0], truth.labels, truth.baseline)
+    return contributions(frozen[0], truth.labels, truth.baseline, truth.positive)
 
 
 @lru_cache(maxsize=8)
 def _truth(frozen: _Frozen) -> Truth:
-    name, train, validation, label, _ = frozen
+    name, train, validation, label, _, positive = frozen
     known = require(read_verified(train, "training"), label, "training")
     asked = require(read_verified(validation, "validation"), label, "validation")
-    return read_truth(known, asked, FrozenScorer(name=name), which="validation")
+    scorer = FrozenScorer(name=name, positive=positive)
+    return read_truth(known, asked, scorer, which="validation")
 
 
 @lru_cache(maxsize=8)

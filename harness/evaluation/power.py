@@ -15,7 +15,7 @@ from statistics import fmean, median
 import numpy as np
 import scipy
 
-from harness.domain.metrics import METRICS, Needs, Trivial
+from harness.domain.metrics import METRICS, UNIT, Needs, Trivial
 from harness.domain.records import LEAST_SEEDS
 from harness.evaluation.intervals import NORMAL
 from harness.evaluation.noise_floor import POOLED
@@ -25,6 +25,7 @@ WANTED = 0.8
 MOST_SEEDS = 50
 ALIKE = 0.1
 """The correlation of the rows of a group."""
+_LOSSES = ("mse", "mae", "log_loss")
 _EVENLY = (np.arange(200) + 0.5) / 200
 
 
@@ -88,14 +89,16 @@ class Power:
 def power_of(
     metric: str, *, rows: int, seeds: int, groups: int | None, labels: Sequence[float] | None
 ) -> Power | None:
-    """Of a metric of the harness; None for a script, whose unit nobody knows, for fewer seeds than
-    a comparison takes, and for a loss whose trivial predictor has none. `labels`: of training,
-    where they are numbers."""
-    if metric not in METRICS or seeds < LEAST_SEEDS:
+    """Of a metric of the harness whose rows are right or wrong, or have a loss; None for others,
+    and a script, of whose noise nothing is known, for fewer seeds than a comparison takes, and for
+    a loss whose trivial predictor has none. `labels`: of training, where they are numbers."""
+    of = METRICS.get(metric)
+    if of is None or seeds < LEAST_SEEDS:
         return None
-    noise, unit = (
-        (_SHARE, 1.0) if METRICS[metric].range[1] == 1 else (_LOSS, _loss(metric, labels))
-    )
+    shares = of.needs is Needs.CLASS and of.range == UNIT
+    if not shares and metric not in _LOSSES:
+        return None
+    noise, unit = (_SHARE, 1.0) if shares else (_LOSS, _loss(metric, labels))
     if not unit:
         return None
     independent = float(rows)

@@ -38,7 +38,9 @@ def read_predictions(folder: Path, *, rows: int, limit: int) -> RawColumns:
         raise Unscorable(problems.unreadable(f"it {error.what}")) from error
     if "id" not in columns:
         raise Unscorable(
-            problems.wrong_columns(list(columns), "`id` and `prediction` (log_loss: `p_<class>`)")
+            problems.wrong_columns(
+                list(columns), "`id` and `prediction`, `score` or `p_<class>`, as the metric needs"
+            )
         )
     return columns
 

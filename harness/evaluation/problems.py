@@ -119,7 +119,8 @@ def nothing_written(what: str) -> Finding:
     return Finding(
         "predictions_absent",
         f"The predict command ended without an error and {what}.",
-        "Write csv or npz with `id` and `prediction` to the path in HARNESS_PREDICTIONS.",
+        "Write csv or npz with `id` and `prediction`, `score` or `p_<class>`, as the metric needs,"
+        " to the path in HARNESS_PREDICTIONS.",
     )
 
 

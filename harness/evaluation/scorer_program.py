@@ -12,11 +12,12 @@ of it, so it is one self-contained file of the standard library. JOB is a JSON o
     resamples    how many bootstrap resamples of a script's score to make
     seed         of those resamples
     groups       each row's group, or null: whole groups are resampled
+    options      what the functions of a metric of the harness get by name
     tries        instead of predictions: a list of them, to try a script with
 
 RESULT is `{"value", "rows", "baseline", "resampled"}`; a non-finite number is the text "NaN" or
 "Infinity". `rows` are the contributions whose mean is the value, null where a metric has none
-(macro_f1, scripts). With `tries` it is `{"tries"}`: a number each, or what went wrong as `{"why"}`.
+(f1, scripts). With `tries` it is `{"tries"}`: a number each, or what went wrong as `{"why"}`.
 
 A script is a file with `def score(labels: list, predictions: list[dict]) -> float`; each prediction
 is `{"id": text, "prediction": text or number}` or `{"id": text, "p_<class>": number, ...}`, in the
@@ -28,6 +29,7 @@ import json
 import math
 import random
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -121,6 +123,24 @@ def plain(value: float | None) -> float | str | None:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
+def own_words(error: BaseException) -> str:
+    """What a script raised and where, in one line: the last of its own frames."""
+    text = " ".join(str(error).split())
+    what = f"{type(error).__name__}: {text}"[:WHY]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename.startswith(f"{FROZEN}/")]
+    if isinstance(error, SyntaxError) and str(error.filename).startswith(f"{FROZEN}/"):
+        return f"{type(error).__name__}: {error.msg} ({_in(error.filename)}, line {error.lineno})"
+    if not own:
+        return text[:WHY] if isinstance(error, SystemExit) else what
+    last = own[-1]
+    return f"{what} ({_in(last.filename)}, line {last.lineno}, in {last.name}: {last.line})"
+
+
+def _in(filename: str | None) -> str:
+    return str(Path(str(filename)).relative_to(FROZEN))
+
+
 def score_script(job: dict[str, Any]) -> dict[str, Any]:
     script = load_script(FROZEN / job["script"])
     labels, ids = job["labels"], job["ids"]
@@ -151,25 +171,28 @@ def tried(script: Callable[..., Any], job: dict[str, Any], columns: Columns) -> 
     try:
         return plain(number(script(list(job["labels"]), as_records(job["ids"], columns))))
     except refusals() as error:
-        return {"why": f"{type(error).__name__}: {error}"[:WHY]}
+        return {"why": own_words(error)}
 
 
 def score_metric(job: dict[str, Any]) -> dict[str, Any]:
     """A metric of the harness: `rows`, whose mean is the score, or `score`."""
     metric = load_file(METRIC)
     labels, predictions, baseline = job["labels"], job["predictions"], job["baseline"]
+    options = job["options"]
     if not hasattr(metric, "rows"):
+        trivial = metric.score(labels, baseline, **options) if baseline else None
         return {
-            "value": plain(metric.score(labels, predictions)),
+            "value": plain(metric.score(labels, predictions, **options)),
             "rows": None,
-            "baseline": plain(metric.score(labels, baseline)) if baseline else None,
+            "baseline": plain(trivial),
             "resampled": resampled_metric(metric, job) or None,
         }
-    rows = metric.rows(labels, predictions)
+    rows = metric.rows(labels, predictions, **options)
+    trivial = mean(metric.rows(labels, baseline, **options)) if baseline else None
     return {
         "value": plain(mean(rows)),
         "rows": [plain(row) for row in rows],
-        "baseline": plain(mean(metric.rows(labels, baseline))) if baseline else None,
+        "baseline": plain(trivial),
         "resampled": None,
     }
 
@@ -179,7 +202,8 @@ def resampled_metric(metric: ModuleType, job: dict[str, Any]) -> list[float | st
     scores = []
     for chosen in resamples_of(job):
         part = {name: [values[i] for i in chosen] for name, values in columns.items()}
-        scores.append(plain(metric.score([labels[i] for i in chosen], part)))
+        drawn = [labels[i] for i in chosen]
+        scores.append(plain(metric.score(drawn, part, **job["options"])))
     return scores
 
 
@@ -193,13 +217,23 @@ def resamples_of(job: dict[str, Any]) -> Iterator[list[int]]:
         yield [row for unit in draw.choices(members, k=len(members)) for row in unit]
 
 
+def in_own_words(
+    work: Callable[[dict[str, Any]], dict[str, Any]], job: dict[str, Any]
+) -> dict[str, Any]:
+    """Ends the process with one line of the script's own when the script raises."""
+    try:
+        return work(job)
+    except (*refusals(), ImportError, SyntaxError) as error:
+        raise SystemExit(own_words(error)) from None
+
+
 def main(arguments: list[str]) -> None:
     job_path, result_path = (Path(argument) for argument in arguments)
     job = json.loads(job_path.read_text("utf-8"))
-    if "tries" in job:
-        result = try_script(job)
+    if job["script"]:
+        result = in_own_words(try_script if "tries" in job else score_script, job)
     else:
-        result = score_script(job) if job["script"] else score_metric(job)
+        result = score_metric(job)
     result_path.write_text(json.dumps(result, allow_nan=False), encoding="utf-8")
 
 

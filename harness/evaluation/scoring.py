@@ -25,6 +25,7 @@ from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import METRIC, Columns
 from harness.files import canonical_json, make_folder, sha256_bytes
 from harness.ledger.facts.plan import ApprovedPlan
+from harness.plans.labels import ClassLabel
 
 PROGRAM = Path(scorer_program.__file__)
 _METRICS = PROGRAM.with_name("metrics")
@@ -42,19 +43,28 @@ class FrozenScorer:
     """The script, relative; None for a built-in."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Relative path -> SHA-256; the blobs lie in the vault's objects under their hash."""
+    positive: ClassLabel | None = None
+    """The plan's `oracle.positive`; without it the greater of two classes is the positive one."""
 
     def hash(self) -> str:
         """Of everything that decides the score."""
-        parts = {"name": self.name, "entry": self.entry, "files": dict(self.files)}
+        parts: dict[str, Any] = {"name": self.name, "entry": self.entry, "files": dict(self.files)}
         program = PROGRAM.read_bytes()
         if self.entry is None and self.name in METRICS:
             program += _metric_file(self.name).read_bytes()
-        return sha256_bytes(canonical_json({**parts, "program": sha256_bytes(program)}))
+            options = METRICS[self.name].options
+            parts |= {"options": dict(options), "positive": self.positive}
+        return sha256_bytes(canonical_json(parts | {"program": sha256_bytes(program)}))
 
 
 def scorer_of(approved: ApprovedPlan) -> FrozenScorer:
     frozen = approved.scorer
-    return FrozenScorer(name=frozen["name"], entry=frozen["entry"], files=frozen["files"])
+    return FrozenScorer(
+        name=frozen["name"],
+        entry=frozen["entry"],
+        files=frozen["files"],
+        positive=approved.content["oracle"].get("positive"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +76,8 @@ class ScoreJob:
     seed: int
     groups: NDArray[np.int64] | None = None
     """Each row's group: a script's resamples are of whole groups."""
+    positive: str | None = None
+    """The positive one of two classes, for a metric that has one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +145,7 @@ def _is_resampled(scorer: FrozenScorer) -> bool:
 
 
 def _metric_file(name: str) -> Path:
-    return _METRICS / f"{name}.py"
+    return _METRICS / f"{METRICS[name].module}.py"
 
 
 def _call(
@@ -149,6 +161,7 @@ def _call(
         "resamples": resamples,
         "seed": job.seed,
         "groups": None if job.groups is None else job.groups.tolist(),
+        "options": {} if scorer.entry else METRICS[scorer.name].options_with(job.positive),
     }
     job_path, result_path = folder / f"job-{resamples}.json", folder / f"result-{resamples}.json"
     job_path.write_text(json.dumps(task, allow_nan=False), encoding="utf-8")

@@ -2,7 +2,6 @@
 trivial predictor knows the training labels and nothing about a row.
 """
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,14 @@ from harness.evaluation import problems
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import Columns
 from harness.evaluation.scoring import FrozenScorer
-from harness.plans.labels import as_number, class_names, is_numeric, numbers
+from harness.plans.labels import (
+    class_names,
+    classes_of,
+    is_numeric,
+    numbers,
+    positive_class,
+    shown_classes,
+)
 
 Labels = NDArray[Any]
 
@@ -34,6 +40,8 @@ class Truth:
     """Classes of the training labels: what predict can know, and must give probabilities for."""
     baseline: Columns
     """The trivial predictor's predictions for the split."""
+    positive: str | None = None
+    """The positive one of two classes, for a metric that has one."""
 
 
 def read_truth(train: Labels, split: Labels, scorer: FrozenScorer, *, which: str) -> Truth:
@@ -45,7 +53,7 @@ def read_truth(train: Labels, split: Labels, scorer: FrozenScorer, *, which: str
     try:
         if needs is Needs.NUMBER or (needs is Needs.ANY and numeric):
             return _numbers(train, split, scorer, needs)
-        return _classes(train, split, needs, numeric)
+        return _classes(train, split, scorer, numeric)
     except ValueError as error:
         raise Unscorable(problems.table_unusable(which, str(error))) from error
 
@@ -75,17 +83,42 @@ def _numbers(train: Labels, split: Labels, scorer: FrozenScorer, needs: Needs) -
     )
 
 
-def _classes(train: Labels, split: Labels, needs: Needs, numeric: bool) -> Truth:
+def _classes(train: Labels, split: Labels, scorer: FrozenScorer, numeric: bool) -> Truth:
     known, labels = class_names(train), class_names(split)
-    predictor = class_prior if needs is Needs.PROBABILITIES else majority_class
+    required, classes = classes_of(known), classes_of(known, labels)
+    needs, kind, positive = _needs(scorer), Trivial.MAJORITY, None
+    if scorer.entry is None:
+        metric = METRICS[scorer.name]
+        kind = metric.trivial
+        positive = positive_class(metric, required, scorer.positive, numeric=numeric)
+    if positive is not None and len(classes) > 2:
+        raise ValueError(
+            f"the class {shown_classes([one for one in classes if one not in required])} is not"
+            f" among the two of training ({shown_classes(required)})."
+        )
     return Truth(
         needs=needs,
         labels=labels,
         numeric=numeric,
-        classes=classes_of(known, labels),
-        required=classes_of(known),
-        baseline=predictor(known, len(split)),
+        classes=classes,
+        required=required,
+        baseline=_trivial(known, len(split), kind, positive),
+        positive=positive,
     )
+
+
+def _trivial(known: Sequence[str], n: int, kind: Trivial, positive: str | None) -> Columns:
+    if kind is Trivial.FREQUENCIES and positive is not None:
+        return {"prediction": [known.count(positive) / len(known)] * n}
+    if kind is Trivial.FREQUENCIES:
+        return class_prior(known, n)
+    if kind is Trivial.POSITIVE:
+        return {"prediction": [positive] * n}
+    best = majority_class(known, n)
+    if kind is Trivial.SURE:
+        names = classes_of(known)
+        return {f"p_{name}": [float(name == one) for one in best["prediction"]] for name in names}
+    return best
 
 
 def majority_class(train: Sequence[str], n: int) -> Columns:
@@ -104,14 +137,3 @@ def class_prior(train: Sequence[str], n: int) -> Columns:
     """Each class's frequency among the training labels, as probabilities, for each of n rows."""
     counts = Counter(train)
     return {f"p_{name}": [counts[name] / len(train)] * n for name in classes_of(train)}
-
-
-def classes_of(*groups: Sequence[str]) -> tuple[str, ...]:
-    """All class names, sorted: numbers by size, then text."""
-    return tuple(sorted({name for group in groups for name in group}, key=_order))
-
-
-def _order(name: str) -> tuple[bool, float, str]:
-    number = as_number(name)
-    known = number is not None and math.isfinite(number)
-    return not known, number if known and number is not None else 0.0, name

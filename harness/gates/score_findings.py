@@ -227,6 +227,12 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
     "metric_unknown": FindingKind(
         "The scorer does not compute this metric.", "Name the one that it computes.", PASS
     ),
+    "metric_weak": FindingKind(
+        "The metric rewards what knows nothing of a row.", "Take another one.", PASS
+    ),
+    "direction_against_name": FindingKind(
+        "The metric's name says that the other direction is better.", "Correct one of both.", PASS
+    ),
     "reference_not_in_place": FindingKind(
         "The plan's references name what is not there.", "Correct the path.", PASS
     ),

@@ -3,13 +3,32 @@
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
+from harness.detectors.metric_names import MetricRole, role_of
 from harness.domain.findings import Finding
-from harness.domain.metrics import METRICS
+from harness.domain.metric_words import nearest, understood
+from harness.domain.metrics import METRICS, Metric, Needs
+from harness.domain.statuses import Direction
 from harness.errors import PlanError
 from harness.plans.parse import Plan
 
 _LONG_NAME = 6
 """Letters of a metric's name at least, for a typo to be told from another name."""
+
+_BY_ROLE = {MetricRole.LOSS: Direction.MINIMIZE, MetricRole.SCORE: Direction.MAXIMIZE}
+
+
+def metric_called(written: str) -> Metric:
+    """The metric of the table that somebody wrote. Raises PlanError that names the nearest."""
+    name = understood(written)
+    if name is not None:
+        return METRICS[name]
+    near = nearest(written)
+    meant = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(METRICS)}."
+    raise PlanError(
+        f"{written!r} is no metric of the harness; expected e.g. accuracy, roc_auc or rmse.",
+        hint=f"{meant} Another metric is a script (docs/guide.md).",
+        code="metric_unknown",
+    )
 
 
 def require_metric_spelled(plan: Plan) -> None:
@@ -45,19 +64,32 @@ def _is_mistyped(written: str, name: str) -> bool:
 
 
 def metric_notes(plan: Plan) -> list[Finding]:
-    """`metric_unknown` for a metric that the built-in scorer does not compute, or that is nearly a
-    known name. A script's metric may have any other name."""
+    """What a person should know of metric and scorer before approving."""
+    return [
+        note
+        for note in (_other_name(plan), _direction_of_name(plan), _weakness(plan))
+        if note is not None
+    ]
+
+
+def _other_name(plan: Plan) -> Finding | None:
+    """For a metric that the built-in scorer does not compute, or that is nearly a known name, or
+    another word for one. A script's metric may have any other name."""
     metric, scorer = plan.oracle.metric, plan.oracle.scorer
     by_script = plan.scorer_script is not None
     if metric in METRICS if by_script else metric == scorer:
-        return []
+        return None
     if any(_is_mistyped(metric, name) for name in METRICS):
-        return []  # that is refused
+        return None  # that is refused
     near = get_close_matches(metric, METRICS if by_script else [scorer], n=1, cutoff=0.8)
     closest = near[0] if near else None
-    if by_script:
+    if by_script and (known := understood(metric)) is not None:
+        closest = known
+        message = f"another word for {known}, which the harness computes, by rows too."
+        hint = f"Write `metric: {known}` and `scorer: {known}` if that is meant."
+    elif by_script:
         if closest is None:
-            return []
+            return None
         message = f"nearly {closest}, which is a known metric."
         hint = f"Write `metric: {closest}` if that is meant."
     else:
@@ -65,4 +97,35 @@ def metric_notes(plan: Plan) -> list[Finding]:
         hint = f"Write `metric: {scorer}`, or name the scorer that computes {metric}."
         hint = f"Write `metric: {scorer}`." if closest else hint
     data = {"metric": metric, "closest": closest}
-    return [Finding("metric_unknown", f"oracle.metric is {metric!r}; {message}", hint, data)]
+    return Finding("metric_unknown", f"oracle.metric is {metric!r}; {message}", hint, data)
+
+
+def _direction_of_name(plan: Plan) -> Finding | None:
+    """For a script whose metric's name says that the other direction is the better one."""
+    metric, given = plan.oracle.metric, plan.oracle.direction
+    known, said = understood(metric), _BY_ROLE.get(role_of(metric))
+    if known is not None:
+        said = METRICS[known].direction
+    if plan.scorer_script is None or said is None or said is given:
+        return None
+    size = "smaller" if said is Direction.MINIMIZE else "larger"
+    return Finding(
+        "direction_against_name",
+        f"oracle.direction is {given}, and by its name oracle.metric {metric!r} is better the"
+        f" {size} it is.",
+        f"Write `direction: {said}` if the script returns what the name says; else rename it.",
+        {"metric": metric, "direction": str(given)},
+    )
+
+
+def _weakness(plan: Plan) -> Finding | None:
+    metric = METRICS.get(plan.oracle.scorer)
+    if metric is None or not metric.weakness:
+        return None
+    instead = "brier or log_loss" if metric.needs is Needs.PROBABILITIES else "f1 or roc_auc"
+    return Finding(
+        "metric_weak",
+        f"{metric.name} rewards what knows nothing of a row: {metric.weakness}.",
+        f"Take {instead} as the oracle, and report {metric.name} beside it.",
+        {"metric": metric.name},
+    )

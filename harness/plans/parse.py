@@ -4,7 +4,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import FrontMatter, read_front_matter
+from harness.domain.metric_words import nearest, negated
 from harness.domain.metrics import METRICS
 from harness.domain.records import LEAST_SEEDS
 from harness.domain.statuses import Direction, GateMode
@@ -254,30 +255,38 @@ def _part(front: FrontMatter, key: str, model: type[PartT]) -> PartT | None:
 
 
 def _scorer_problems(oracle: Oracle, front: FrontMatter) -> list[PlanProblem]:
-    path = ("oracle", "scorer")
     metric = METRICS.get(oracle.scorer)
     if metric is None:
-        try:
-            if not inside_project(oracle.scorer).endswith(".py"):
-                raise ValueError
-        except ValueError:
-            known = ", ".join(METRICS)
-            return [
-                PlanProblem.about(
-                    front,
-                    path,
-                    f"one of {known}, or a path such as scorer.py",
-                    known=METRICS,
-                )
-            ]
-        return []
+        return _script_problems(oracle, front)
     problems = []
     if oracle.direction is not metric.direction:
         expected = f"{metric.direction}, because {oracle.scorer} gets better that way"
+        if negated(str(front.data["oracle"]["scorer"])):
+            expected += " (neg_ is scikit-learn's sign: here it and its tiers have none)"
         problems.append(PlanProblem.about(front, ("oracle", "direction"), expected))
+    if oracle.positive is not None and not metric.has_positive:
+        expected = f"nothing: {oracle.scorer} has no positive class"
+        problems.append(PlanProblem.about(front, ("oracle", "positive"), expected))
     if oracle.metric in METRICS and oracle.metric != oracle.scorer:
         expected = f"{oracle.scorer}, as the scorer, or another name"
         problems.append(PlanProblem.about(front, ("oracle", "metric"), expected))
+    return problems
+
+
+def _script_problems(oracle: Oracle, front: FrontMatter) -> list[PlanProblem]:
+    problems, path = [], ("oracle", "scorer")
+    try:
+        if not inside_project(oracle.scorer).endswith(".py"):
+            raise ValueError
+    except ValueError:
+        near = nearest(oracle.scorer)
+        meant = f"Did you mean {' or '.join(near)}?" if near else "docs/metrics.md lists them."
+        expected = "the name of a metric, e.g. accuracy, roc_auc or rmse, or a script's path"
+        about = PlanProblem.about(front, path, f"{expected} such as scorer.py")
+        problems.append(replace(about, next_step=meant))
+    if oracle.positive is not None:
+        expected = "nothing: a script knows its classes itself"
+        problems.append(PlanProblem.about(front, ("oracle", "positive"), expected))
     return problems
 
 

@@ -25,7 +25,7 @@ from harness.plans.held_out import (
     require_not_replaced,
     unmovable,
 )
-from harness.plans.labels import label_problems
+from harness.plans.labels import class_problems, label_problems
 from harness.plans.metric_names import metric_notes, require_metric_spelled
 from harness.plans.parse import Plan, parse_plan
 from harness.plans.row_search import Found, Secret, search
@@ -141,7 +141,7 @@ def review_plan(
         name: split for name, split in review.splits.items() if by_person or name not in in_vault
     }
     review.problems += group_problems(told, plan.data.group, secret=in_vault)
-    review.problems += label_problems(told, plan)
+    review.problems += [*label_problems(told, plan), *class_problems(told, plan)]
     columns = plan.data.held_out
     tables = {
         name: one.table.columns for name, one in review.splits.items() if name not in in_vault

@@ -35,7 +35,7 @@ data:
 oracle:
   metric: TODO
   direction: TODO                     # maximize | minimize
-  scorer: TODO                        # SCORERS, or a script
+  scorer: TODO                        # accuracy, roc_auc, rmse ... (docs/metrics.md), or a script
   predict: TODO                       # e.g. python predict.py
   tiers: {must: TODO, should: TODO, could: TODO}
   seeds: 3
@@ -52,7 +52,7 @@ sandbox: preferred                    # required refuses to run without a sandbo
 
 Write for people what the keys above say for the machine: what the data is, what is known already,
 what would count as cheating.
-""".replace("SCORERS", " | ".join(METRICS))
+"""
 
 
 def scaffold(directory: Path) -> list[Path]:
@@ -85,7 +85,7 @@ def filled_plan(root: Path, done: DataSplit) -> str:
         "workflow": "classical-ml",
         "objective": _quoted(f"Predict {label} from {len(inputs)} columns of {done.table}"),
         "metric": metric,
-        "direction": "maximize" if metric == "accuracy" else "minimize",
+        "direction": METRICS[metric].direction,
         "scorer": metric,
         "predict": "python predict.py",
     }

@@ -6,9 +6,17 @@ import shlex
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 from harness.detectors.kinds import KINDS, STOP_ON, WatchSettings, known_thresholds
+from harness.domain.metric_words import understood
 from harness.domain.metrics import METRICS
 from harness.domain.plain_text import plain
 from harness.domain.records import CLASSICAL, Objective
@@ -145,6 +153,8 @@ class Oracle(PlanPart):
     metric: Name
     direction: Annotated[Direction, Field(strict=False)]
     scorer: Text
+    positive: str | int | float | bool | None = None
+    """Of two classes the one that is looked for; by default the greater label."""
     predict: Command
     predict_minutes: Positive | None = None
     """How long one call of predict may take; by default about as long as the run trained."""
@@ -155,6 +165,17 @@ class Oracle(PlanPart):
     """What all answers about held-out and a hidden validation may tell of their labels together."""
     step: Positive | None = None
     """The grid of what is told of them, in the metric's unit; by default about a standard error."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_of_the_table(cls, given: Any) -> Any:
+        """`AUROC` and `val/acc` are roc_auc and accuracy. A script's metric keeps its own name."""
+        if not isinstance(given, dict):
+            return given
+        scorer, metric = understood(given.get("scorer")), understood(given.get("metric"))
+        if scorer is None:
+            return given
+        return {**given, "scorer": scorer} | ({"metric": metric} if metric else {})
 
 
 class Training(PlanPart):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from harness.artifacts.code_snapshot import take_snapshot
 from harness.artifacts.content import hash_path
@@ -14,6 +15,7 @@ from harness.domain.statuses import SandboxKind
 from harness.errors import SandboxError
 from harness.evaluation.evaluate_run import evaluate_run
 from harness.evaluation.scoring import FrozenScorer
+from harness.plans.tables import read_table
 from harness.sandbox.select import SANDBOXES, available
 
 from .workplace import HONEST, PREDICT, N, codes
@@ -213,12 +215,97 @@ def test_regression(workplace, unsandboxed, suffix, metric):
     )
 
 
-def test_macro_f1_has_an_interval(workplace, unsandboxed):
+def test_f1_macro_has_an_interval(workplace, unsandboxed):
     outcome = workplace.evaluate(
-        HONEST, unsandboxed, scorer=FrozenScorer(name="macro_f1"), metric="macro_f1"
+        HONEST, unsandboxed, scorer=FrozenScorer(name="f1_macro"), metric="f1_macro"
     )
     assert outcome.findings == ()
     assert outcome.interval[0] < outcome.value < outcome.interval[1]
+
+
+SCORED = PREDICT + "write([(row['id'], float(row['x']) - cut) for row in rows], HEADER)\n"
+
+
+@pytest.mark.parametrize("header", ["score", "prediction"])
+@pytest.mark.parametrize("metric", ["roc_auc", "average_precision"])
+def test_a_ranking_of_two_classes_takes_one_number_a_row(workplace, unsandboxed, header, metric):
+    """`b` is the greater label; `a` as the positive class turns the ranking round."""
+    program = SCORED.replace("HEADER", repr(("id", header)))
+    labels = read_table(workplace.held_out.path).columns["y"] == "b"
+    x = read_table(workplace.held_out.path).columns["x"]
+    theirs = {"roc_auc": roc_auc_score, "average_precision": average_precision_score}[metric]
+    found = {}
+    for positive in (None, "a"):
+        scorer = FrozenScorer(name=metric, positive=positive)
+        found[positive] = workplace.evaluate(program, unsandboxed, scorer=scorer, metric=metric)
+        assert found[positive].findings == ()
+    assert found[None].value == pytest.approx(theirs(labels, x))
+    assert found["a"].value == pytest.approx(theirs(~labels, x))
+    assert found[None].scorer != found["a"].scorer
+    low, high = found[None].interval
+    assert low < found[None].value < high
+    assert found[None].baseline == pytest.approx(0.5 if metric == "roc_auc" else labels.mean())
+
+
+def test_a_ranking_takes_the_positive_probability_before_a_class(workplace, unsandboxed):
+    told = "[(row['id'], guess(row), float(row['x']) >= cut) for row in rows]"
+    program = PREDICT + f"write({told}, ('id', 'prediction', 'p_b'))\n"
+    program = program.replace("float(row['x']) >= cut)", "0.9 if float(row['x']) >= cut else 0.1)")
+    outcome = workplace.evaluate(
+        program, unsandboxed, scorer=FrozenScorer(name="roc_auc"), metric="roc_auc"
+    )
+    assert outcome.findings == ()
+    assert outcome.value == pytest.approx(0.9, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("metric", "columns", "words"),
+    [
+        ("roc_auc", ("id", "p_a"), "`score` (a number, the higher the likelier 'b'), or `p_b`"),
+        ("f1", ("id", "score"), "`id` and `prediction` (a class)"),
+        ("brier", ("id", "score"), "`id`, p_a, p_b (probabilities)"),
+        ("top_k_accuracy", ("id", "prediction"), "`id`, p_a, p_b (probabilities)"),
+    ],
+)
+def test_a_form_that_the_metric_does_not_take_is_told_with_what_to_write(
+    workplace, unsandboxed, metric, columns, words
+):
+    program = PREDICT + f"write([(row['id'], 0.5) for row in rows], {columns!r})\n"
+    outcome = workplace.evaluate(
+        program, unsandboxed, scorer=FrozenScorer(name=metric), metric=metric
+    )
+    (finding,) = outcome.findings
+    assert finding.code == "predictions_wrong_columns"
+    assert words in finding.message
+    assert words in finding.hint
+
+
+def test_r_squared_has_no_lowest_value(workplace, unsandboxed):
+    x = np.arange(12) / 4
+    numbers = {
+        "table": workplace.table(workplace.vault / "held_out.csv", x=x, y=2 * x),
+        "train": workplace.table(workplace.project / "data" / "train.csv", x=x, y=2 * x),
+    }
+    program = SCORED.replace("HEADER", repr(("id", "prediction")))
+    program = program.replace("float(row['x']) - cut", "1e3 * float(row['x']) - cut")
+    outcome = workplace.evaluate(
+        program, unsandboxed, scorer=FrozenScorer(name="r2"), metric="r2", **numbers
+    )
+    assert outcome.findings == ()
+    assert outcome.value < -1e5
+    assert outcome.interval[0] < outcome.value < outcome.interval[1] <= 1
+    assert outcome.baseline == pytest.approx(0.0)
+
+
+def test_the_wrong_number_of_classes_ends_in_a_finding(workplace, unsandboxed):
+    x = np.arange(6.0)
+    three = workplace.table(workplace.project / "data" / "train.csv", x=x, y=[*"aabbcc"])
+    outcome = workplace.evaluate(
+        HONEST, unsandboxed, scorer=FrozenScorer(name="f1"), metric="f1", train=three
+    )
+    (finding,) = outcome.findings
+    assert "f1 takes two classes, and there are 3: 'a', 'b', 'c'" in finding.message
+    assert "f1_macro" in finding.message
 
 
 def test_a_checkpoint_folder_is_handed_out_as_a_folder(workplace, unsandboxed):

@@ -212,3 +212,24 @@ def test_few_bits_name_few_transcripts() -> None:
     for spent in sorted(costs):
         total += costs[spent]
         assert total <= 2**spent
+
+
+@pytest.mark.parametrize("score", [-1e300, -4.0, 0.5, 1.0])
+def test_a_score_without_a_lowest_value_is_told_in_few_bits(score: float) -> None:
+    """R squared: far below its tiers it is "at most", and has no tier."""
+    goal = objective(MAXIMIZE, must=0.4, should=0.6)
+    step = step_of(goal.tiers, MAXIMIZE, 400)
+    frame = Frame(
+        objective=goal,
+        split=Split.HELD_OUT,
+        rows=400,
+        step=step,
+        grid="g",
+        best=None,
+        centre=cell_of(0.5, step, MAXIMIZE),
+    )
+    word = word_for(frame, score, left=20.0, better=None, code=None)
+    assert word is not None
+    assert word.bits <= max(bits for _, bits in limits(frame))
+    assert word.tier is goal.tier(score)
+    assert (word.told.bound is Bound.AT_MOST) == (score < 0)

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import f1_score
 
+from harness.domain.metrics import METRICS, Needs
 from harness.evaluation.paired import contributions, mcnemar, paired_test, signs_p
 
 
@@ -140,11 +141,11 @@ def test_shapes_must_fit():
         paired_test(np.ones((1, 3)), np.ones((1, 4)), right_or_wrong=True, seed=1)
 
 
-def test_contributions_of_macro_f1_have_it_as_their_mean_and_its_bootstrap_spread():
+def test_contributions_of_f1_macro_have_it_as_their_mean_and_its_bootstrap_spread():
     draw = np.random.default_rng(8)
     labels = draw.choice(["a", "b", "c"], size=400, p=[0.6, 0.3, 0.1])
     guesses = np.where(draw.random(400) < 0.7, labels, draw.choice(["a", "b", "c"], size=400))
-    rows = contributions("macro_f1", labels.tolist(), {"prediction": guesses.tolist()})
+    rows = contributions("f1_macro", labels.tolist(), {"prediction": guesses.tolist()})
     assert rows.mean() == pytest.approx(f1_score(labels, guesses, average="macro"))
     chosen = draw.integers(0, 400, size=(300, 400))
     spread = np.std([f1_score(labels[one], guesses[one], average="macro") for one in chosen])
@@ -154,3 +155,59 @@ def test_contributions_of_macro_f1_have_it_as_their_mean_and_its_bootstrap_sprea
 def test_contributions_of_the_other_metrics():
     assert contributions("accuracy", ["a", "b"], {"prediction": ["a", "a"]}).tolist() == [1.0, 0.0]
     assert contributions("mse", [1.0, 2.0], {"prediction": [1.0, 4.0]}).tolist() == [0.0, 4.0]
+
+
+def two_models(metric: str, draw: np.random.Generator, n: int):
+    """Labels, and the predictions of two equally good models that share half of their errors."""
+    positive = draw.random(n) < 0.3
+    both = draw.normal(size=n)
+    labels = np.where(positive, "y", "n")
+    if METRICS[metric].needs is Needs.NUMBER:
+        labels = draw.normal(size=n)
+    scores = [
+        (labels if labels.dtype.kind == "f" else 1.5 * positive) + (both + draw.normal(size=n)) / 2
+        for _ in range(2)
+    ]
+    if METRICS[metric].needs is Needs.CLASS:
+        told = [np.where(score > 0.75, "y", "n").tolist() for score in scores]
+    else:
+        told = [score.tolist() for score in scores]
+    return labels.tolist(), [{"prediction": one} for one in told]
+
+
+@pytest.mark.parametrize("metric", ["roc_auc", "f1", "average_precision", "r2"])
+@pytest.mark.parametrize("n", [40, 200])
+def test_false_better_of_areas_and_f1_without_an_effect(metric, n, monkeypatch):
+    """250 pairs: at most 5% alarms, 2.5% of them for the candidate, and what chance adds; and there
+    are some, for the test can find something."""
+    monkeypatch.setattr("harness.evaluation.paired.TOSSES", 499)
+    draw, alarms, better = np.random.default_rng(n), 0, 0
+    for trial in range(250):
+        labels, models = two_models(metric, draw, n)
+        mine, theirs = (contributions(metric, labels, one, "y")[None] for one in models)
+        found = paired_test(mine, theirs, right_or_wrong=False, seed=trial)
+        alarms += found.p <= 0.05
+        better += found.p <= 0.05 and found.gain > 0
+    assert 0 < alarms / 250 < 0.09
+    assert better / 250 < 0.055
+
+
+@pytest.mark.parametrize("metric", ["roc_auc", "f1", "average_precision", "spearman", "rmse"])
+def test_a_better_model_is_found_by_its_influences(metric):
+    draw = np.random.default_rng(9)
+    labels, (worse, _) = two_models(metric, draw, 400)
+    if METRICS[metric].needs is Needs.CLASS:
+        flipped = draw.random(400) < 0.5
+        better = np.where(flipped, labels, worse["prediction"]).tolist()
+    else:
+        truth = np.array(labels) if metric in ("spearman", "rmse") else np.array(labels) == "y"
+        better = (np.array(worse["prediction"]) + 2 * truth).tolist()
+        if metric in ("spearman", "rmse"):
+            better = ((np.array(worse["prediction"]) + truth) / 2).tolist()
+    mine, theirs = (
+        contributions(metric, labels, {"prediction": one}, "y")[None]
+        for one in (better, worse["prediction"])
+    )
+    found = paired_test(mine, theirs, right_or_wrong=False, seed=1)
+    assert found.p < 0.01
+    assert (found.gain > 0) == (METRICS[metric].direction == "maximize")

@@ -9,6 +9,7 @@ from harness.domain.metrics import METRICS, Needs
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, SandboxKind
 from harness.evaluation import metrics, scorer_probes
+from harness.evaluation.metrics import ece
 from harness.evaluation.scorer_probes import prober
 from harness.plans.approval import approve_plan, check_plan
 from harness.plans.scorer import Closure
@@ -17,6 +18,7 @@ from tests.blobs import PLAN
 
 DRAW = np.random.default_rng(1)
 CLASSES = np.array(["cat", "dog", "emu"])[DRAW.choice(3, 200, p=[0.6, 0.3, 0.1])]
+FREQUENCIES = (0.6, 0.3, 0.1)
 NUMBERS = DRAW.normal(size=200)
 SHARE = """\
 def score(labels, predictions):
@@ -165,17 +167,50 @@ def test_a_tolerance_that_takes_all_in_is_refused():
 def test_each_metric_of_the_harness_passes(metric):
     """The same tries, on the file that computes it."""
     of = METRICS[metric]
-    adapter = """\
+    adapter = f"""\
 import metric
+options = {of.options_with("dog" if of.binary else None)}
 def score(labels, predictions):
-    columns = {name: [p[name] for p in predictions] for name in predictions[0] if name != 'id'}
+    columns = {{name: [p[name] for p in predictions] for name in predictions[0] if name != 'id'}}
+    if {of.needs is Needs.SCORES} and 'prediction' in columns:
+        raise ValueError('classes are no scores')
     if hasattr(metric, 'rows'):
-        return sum(metric.rows(labels, columns)) / len(labels)
-    return metric.score(labels, columns)
+        return sum(metric.rows(labels, columns, **options)) / len(labels)
+    return metric.score(labels, columns, **options)
 """
-    file = Path(metrics.__path__[0]) / f"{metric}.py"
+    file = Path(metrics.__path__[0]) / f"{of.module}.py"
     labels = NUMBERS if of.needs is Needs.NUMBER else CLASSES
-    assert probed(adapter, file.read_text("utf-8"), labels=labels, direction=of.direction) == []
+    if of.binary:
+        labels = np.where(CLASSES == "cat", "cat", "dog")
+    elif "k" in of.options:
+        labels = np.random.default_rng(1).choice(list("abcdefgh"), 200)
+    found = probed(adapter, file.read_text("utf-8"), labels=labels, direction=of.direction)
+    assert [one.partition(":")[0] for one in found] == ([GIVES] if metric == "recall" else [])
+
+
+def test_what_rewards_no_knowledge_is_told_in_the_table():
+    """Recall is refused as a script, above; the frequencies of classes are calibrated."""
+    assert {name for name, metric in METRICS.items() if metric.weakness} == {"recall", "ece"}
+    shares = {f"p_{name}": [share] * 200 for name, share in zip("abc", FREQUENCIES, strict=True)}
+    labels = ["a"] * 120 + ["b"] * 60 + ["c"] * 20
+    assert ece.score(labels, shares) == pytest.approx(0.0)
+    assert ece.score(labels, {"p_a": [1.0] * 200, "p_b": [0.0] * 200}) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (SPEAKER, "KeyError: 'speaker' (judge/score.py, line 2, in score: return {}['speaker'])"),
+        ("import pandas\n" + RIGHT, "ModuleNotFoundError: No module named 'pandas'"),
+        (SPEAKER.replace("{}['speaker']", "None"), "score() returned None of type NoneType"),
+        ("value = 3\n", "score.py has no function `score(labels, predictions)`"),
+    ],
+)
+def test_a_script_that_fails_is_told_in_one_line_of_its_own(script, words):
+    (found,) = probed(script)
+    assert words in found
+    assert "\n" not in found
+    assert "scorer_program" not in found
 
 
 def test_a_scorer_that_takes_too_long_is_refused(monkeypatch):

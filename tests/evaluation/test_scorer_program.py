@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harness.domain.metrics import METRICS, PerRow
 from harness.evaluation import scorer_program
-from harness.evaluation.metrics import accuracy, log_loss, macro_f1, mae, mse
+from harness.evaluation.metrics import accuracy, class_shares, log_loss, mae, mse
 from harness.evaluation.metrics.log_loss import EPSILON
 from harness.evaluation.scorer_program import mean
 
@@ -33,8 +33,12 @@ number_pairs = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=60)
 
 def test_every_built_in_has_a_scorer():
     folder = Path(scorer_program.__file__).with_name("metrics")
-    assert set(METRICS) == {path.stem for path in folder.glob("*.py")} - {"__init__"}
-    files = {name: import_module(f"harness.evaluation.metrics.{name}") for name in METRICS}
+    named = {metric.module for metric in METRICS.values()}
+    assert named == {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    files = {
+        name: import_module(f"harness.evaluation.metrics.{metric.module}")
+        for name, metric in METRICS.items()
+    }
     means = {PerRow.RIGHT_OR_WRONG, PerRow.VALUE}
     for name, metric in METRICS.items():
         assert hasattr(files[name], "rows") == (metric.per_row in means)
@@ -49,12 +53,12 @@ def test_accuracy(rows):
 
 
 @given(pairs)
-def test_macro_f1(rows):
+def test_f1_macro(rows):
+    """Classes are those of the labels and of the guesses, as in scikit-learn."""
     labels, guesses = map(list, zip(*rows, strict=True))
-    theirs = metrics.f1_score(
-        labels, guesses, labels=sorted(set(labels)), average="macro", zero_division=0
-    )
-    assert macro_f1.score(labels, {"prediction": guesses}) == pytest.approx(theirs)
+    theirs = metrics.f1_score(labels, guesses, average="macro", zero_division=0)
+    ours = class_shares.score(labels, {"prediction": guesses}, of="f1", average="macro")
+    assert ours == pytest.approx(theirs)
 
 
 @given(number_pairs)
@@ -107,6 +111,7 @@ def test_it_runs_alone_with_the_standard_library_only(tmp_path):
         "baseline": {"prediction": [1e200, 0.0]},
         "resamples": 0,
         "seed": 1,
+        "options": {},
     }
     (tmp_path / "job.json").write_text(json.dumps(job))
     arguments = [

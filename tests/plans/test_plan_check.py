@@ -273,8 +273,9 @@ def test_an_open_project_may_be_checked(project: Project, check: Check) -> None:
     [
         ("occuracy", "accuracy", "accuracy"),
         ("quality", "accuracy", None),
-        ("micro_f1", "judge.py", "macro_f1"),
-        ("mape", "judge.py", "mae"),
+        ("micro_f1", "judge.py", "f1_macro"),
+        ("auroc", "judge.py", "roc_auc"),
+        ("mapes", "judge.py", "mape"),
     ],
 )
 def test_a_metric_that_the_scorer_does_not_compute_is_told(
