@@ -89,7 +89,8 @@ def proportion_interval(
     where the score is no plain share of rows.
 
     Wilson's interval of as many independent rows as the score is worth: the spread of a proportion
-    over the square of the score's own error (Korn and Graubard 1998), at most n.
+    over the square of the score's own error (Korn and Graubard 1998): at most n,
+    but for correlations.
     """
     low, high = ends
     rows = (_checked(contributions) - low) / (high - low)
@@ -98,7 +99,7 @@ def proportion_interval(
     if groups is None and classes is None:
         found = wilson(value, n)
     else:
-        known, floor = _known(rows, right, groups, classes)
+        known, floor, least = _known(len(rows), right, groups, classes)
         error, binomial = mean_error(rows, groups), value * (1 - value)
         if floor == 0:
             found = (0.0, 1.0)
@@ -107,34 +108,36 @@ def proportion_interval(
         else:
             narrower = NORMAL / float(scipy.special.stdtrit(known, 0.5 + COVERAGE / 2))
             worth = binomial * (narrower / error) ** 2
-            found = wilson(value, min(max(worth, floor), n))
+            # A correlation is worth more than its rows, the nearer it is to an end.
+            most = n if ends == (0.0, 1.0) else math.inf
+            found = wilson(value, min(max(worth, least), most))
     return low + found[0] * (high - low), low + found[1] * (high - low)
 
 
 def _known(
-    rows: Rows,
+    n: int,
     right: Sequence[bool] | NDArray[np.bool_] | None,
     groups: Groups | None,
     classes: Sequence[int] | NDArray[np.int64] | None,
-) -> tuple[int, int]:
+) -> tuple[int, int, float]:
     """(from how many units the error is known, what is independent even in a score without any
-    spread)."""
-    n = len(rows)
+    spread, what it is worth at the least)."""
     where = np.arange(n) if groups is None else groups
     told = np.ones(n, bool) if classes is None else np.asarray(classes) >= 0
     units = _distinct(where[told])
-    # Of classes as many as if each had no more units than the rarest.
+    # Of classes as many as if each had no more units than the rarest; groups may hold all classes.
     rarest, names = units, 1
     if classes is not None and units:
         rarest, names = _rarest(np.asarray(classes)[told], where[told])
-    floor = min(rarest * names, n)
+    floor = min(rarest * names, units)
     # The error is known from as many units as hold a row of the rarer kind: where two groups are
     # ever wrong it may be anything.
     known = min(rarest, units - 1)
     if right is not None:
         ok = np.asarray(right, dtype=bool)
         known = min(known, _distinct(where[ok & told]), _distinct(where[~ok & told]))
-    return known, floor
+    # A quotient of sums over the same rows may be worth less, F1 by half.
+    return known, floor, floor if classes is None else floor / 2
 
 
 def _rarest(classes: NDArray[np.int64], where: NDArray[np.int64]) -> tuple[int, int]:

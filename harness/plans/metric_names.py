@@ -81,7 +81,7 @@ def _other_name(plan: Plan) -> Finding | None:
         return None
     if any(_is_mistyped(metric, name) for name in METRICS):
         return None  # that is refused
-    near = get_close_matches(metric, METRICS if by_script else [scorer], n=1, cutoff=0.8)
+    near = get_close_matches(metric, METRICS if by_script else [scorer], n=1, cutoff=0.85)
     closest = near[0] if near else None
     if by_script and (known := understood(metric)) is not None:
         closest = known

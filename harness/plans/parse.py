@@ -279,8 +279,9 @@ def _script_problems(oracle: Oracle, front: FrontMatter) -> list[PlanProblem]:
         if not inside_project(oracle.scorer).endswith(".py"):
             raise ValueError
     except ValueError:
-        near = nearest(oracle.scorer)
-        meant = f"Did you mean {' or '.join(near)}?" if near else "docs/metrics.md lists them."
+        near = () if oracle.scorer.endswith(".py") else nearest(oracle.scorer)
+        meant = f"Did you mean {' or '.join(map(repr, near))}?"
+        meant = meant if near else "docs/metrics.md lists the metrics."
         expected = "the name of a metric, e.g. accuracy, roc_auc or rmse, or a script's path"
         about = PlanProblem.about(front, path, f"{expected} such as scorer.py")
         problems.append(replace(about, next_step=meant))

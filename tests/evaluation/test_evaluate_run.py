@@ -226,8 +226,9 @@ def test_f1_macro_has_an_interval(workplace, unsandboxed):
 SCORED = PREDICT + "write([(row['id'], float(row['x']) - cut) for row in rows], HEADER)\n"
 
 
-@pytest.mark.parametrize("header", ["score", "prediction"])
-@pytest.mark.parametrize("metric", ["roc_auc", "average_precision"])
+@pytest.mark.parametrize(
+    ("metric", "header"), [("roc_auc", "score"), ("average_precision", "prediction")]
+)
 def test_a_ranking_of_two_classes_takes_one_number_a_row(workplace, unsandboxed, header, metric):
     """`b` is the greater label; `a` as the positive class turns the ranking round."""
     program = SCORED.replace("HEADER", repr(("id", header)))

@@ -102,7 +102,11 @@ def probed(*sources: str, labels=CLASSES, direction=Direction.MAXIMIZE) -> list[
         (SPEAKER, "scorer_fails", "KeyError: 'speaker'"),
         (SPEAKER.replace("{}['speaker']", "float('nan')"), "scorer_fails", "it is NaN"),
         (REFUSES, "scorer_fails", "Unreadable: no answer is good enough"),
-        ("raise SystemExit('no')\n", "scorer_fails", "it ended with exit code 1: no"),
+        (
+            "raise SystemExit('no')\n",
+            "scorer_fails",
+            "exit code 1: SystemExit: no (judge/score.py, line 1",
+        ),
         ("import os\nos._exit(0)\n", "scorer_fails", "it left no result"),
         (LEAVES.format("[]"), "scorer_fails", "no result for each of"),
         (LEAVES.format("[1.0, 0.5]"), "scorer_fails", "no result for each of"),
@@ -172,7 +176,7 @@ import metric
 options = {of.options_with("dog" if of.binary else None)}
 def score(labels, predictions):
     columns = {{name: [p[name] for p in predictions] for name in predictions[0] if name != 'id'}}
-    if {of.needs is Needs.SCORES} and 'prediction' in columns:
+    if {of.needs in (Needs.SCORES, Needs.PROBABILITIES)} and 'prediction' in columns:
         raise ValueError('classes are no scores')
     if hasattr(metric, 'rows'):
         return sum(metric.rows(labels, columns, **options)) / len(labels)

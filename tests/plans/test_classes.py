@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.domain.metrics import METRICS
 from harness.plans.approval import PlanCheck, check_plan
 from harness.plans.prediction_form import predictions_told
 from harness.plans.tables import write_table
@@ -22,6 +23,9 @@ def check(root: Path, environment: dict[str, str]) -> Check:
         more = f"  positive: {positive}\n" if positive else ""
         text = PLAN.replace("metric: accuracy", f"metric: {metric}")
         text = text.replace("  scorer: accuracy\n", f"  scorer: {metric}\n{more}")
+        if METRICS[metric].direction == "minimize":
+            text = text.replace("maximize", "minimize")
+            text = text.replace("must: 0.90, should: 0.92", "must: 0.92, should: 0.90")
         (root / "plan.md").write_text(text)
         for seed, (name, rows) in enumerate([("train", 60), ("validation", 30), ("held_out", 40)]):
             if labels:

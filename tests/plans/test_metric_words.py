@@ -76,7 +76,8 @@ def test_another_word_is_answered_with_the_nearest(written, names):
     with pytest.raises(PlanError) as refused:
         parse_plan(PLAN.replace("scorer: accuracy", f"scorer: {written}"), where="plan.md")
     assert f"found {written!r}" in refused.value.message
-    assert (f"Did you mean {' or '.join(names)}?" in refused.value.message) == bool(names)
+    meant = f"Did you mean {' or '.join(map(repr, names))}?"
+    assert (meant in refused.value.message) == bool(names)
 
 
 def test_each_name_of_the_table_and_each_spelling_is_one_metric():

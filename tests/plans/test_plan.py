@@ -131,7 +131,7 @@ def test_all_problems_are_listed_with_line_field_found_expected_and_next_step() 
         (
             "scorer: accuracy",
             "scorer: ../score.py",
-            "oracle.scorer: found '../score.py', expected one of",
+            "oracle.scorer: found '../score.py', expected the name of a metric",
         ),
         ("scorer: accuracy", "scorer: /score.py", "oracle.scorer"),
         ("seeds: 3", "seeds: 0", "a number of at least 1"),

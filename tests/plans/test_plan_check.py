@@ -273,7 +273,7 @@ def test_an_open_project_may_be_checked(project: Project, check: Check) -> None:
     [
         ("occuracy", "accuracy", "accuracy"),
         ("quality", "accuracy", None),
-        ("micro_f1", "judge.py", "f1_macro"),
+        ("micro_f1", "judge.py", "f1_micro"),
         ("auroc", "judge.py", "roc_auc"),
         ("mapes", "judge.py", "mape"),
     ],

@@ -55,8 +55,10 @@ def influences(
 def strata(
     labels: list[str], predictions: dict[str, list[float]], *, positive: str | None
 ) -> list[str]:
-    """The class of which a row tells something."""
-    return labels
+    """Of two classes what the rows of the positive one tell; of more that of each."""
+    if "prediction" not in predictions:
+        return labels
+    return ["one" if label == positive else "" for label in labels]
 
 
 def _parts(
