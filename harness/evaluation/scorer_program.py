@@ -49,7 +49,7 @@ WHY = 300
 
 RAISED: tuple[type[BaseException], ...] = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, NameError, OSError),
-    *(RuntimeError, SystemExit, TypeError, ValueError),
+    *(ImportError, RuntimeError, SyntaxError, SystemExit, TypeError, ValueError),
 )
 """What a script raises on an answer that it does not know, beside errors of its own."""
 
@@ -223,7 +223,9 @@ def in_own_words(
     """Ends the process with one line of the script's own when the script raises."""
     try:
         return work(job)
-    except (*refusals(), ImportError, SyntaxError) as error:
+    except RAISED as error:
+        raise SystemExit(own_words(error)) from None
+    except refusals() as error:
         raise SystemExit(own_words(error)) from None
 
 

@@ -9,7 +9,7 @@ from harness.domain.metric_words import nearest, understood
 from harness.domain.metrics import METRICS, Metric, Needs
 from harness.domain.statuses import Direction
 from harness.errors import PlanError
-from harness.plans.parse import Plan
+from harness.plans.schema import Plan
 
 _LONG_NAME = 6
 """Letters of a metric's name at least, for a typo to be told from another name."""
@@ -22,11 +22,11 @@ def metric_called(written: str) -> Metric:
     name = understood(written)
     if name is not None:
         return METRICS[name]
-    near = nearest(written)
-    meant = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(METRICS)}."
+    near = () if written.endswith(".py") else nearest(written)
+    meant = f"Did you mean {' or '.join(map(repr, near))}?"
     raise PlanError(
         f"{written!r} is no metric of the harness; expected e.g. accuracy, roc_auc or rmse.",
-        hint=f"{meant} Another metric is a script (docs/guide.md).",
+        hint=meant if near else "docs/metrics.md lists the metrics; another one is a script.",
         code="metric_unknown",
     )
 

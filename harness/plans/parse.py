@@ -13,11 +13,12 @@ from pydantic import BaseModel, ValidationError
 
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import FrontMatter, read_front_matter
-from harness.domain.metric_words import nearest, negated
+from harness.domain.metric_words import negated
 from harness.domain.metrics import METRICS
 from harness.domain.records import LEAST_SEEDS
 from harness.domain.statuses import Direction, GateMode
 from harness.errors import PlanError, UsageError
+from harness.plans.metric_names import metric_called
 from harness.plans.schema import (
     HIDDEN,
     Budget,
@@ -279,12 +280,12 @@ def _script_problems(oracle: Oracle, front: FrontMatter) -> list[PlanProblem]:
         if not inside_project(oracle.scorer).endswith(".py"):
             raise ValueError
     except ValueError:
-        near = () if oracle.scorer.endswith(".py") else nearest(oracle.scorer)
-        meant = f"Did you mean {' or '.join(map(repr, near))}?"
-        meant = meant if near else "docs/metrics.md lists the metrics."
         expected = "the name of a metric, e.g. accuracy, roc_auc or rmse, or a script's path"
         about = PlanProblem.about(front, path, f"{expected} such as scorer.py")
-        problems.append(replace(about, next_step=meant))
+        try:
+            metric_called(oracle.scorer)
+        except PlanError as error:
+            problems.append(replace(about, next_step=error.hint))
     if oracle.positive is not None:
         expected = "nothing: a script knows its classes itself"
         problems.append(PlanProblem.about(front, ("oracle", "positive"), expected))

@@ -58,7 +58,8 @@ def test_a_sound_plan_can_be_approved(journey: Journey) -> None:
     answer = journey.harness("plan", "check", "--json")
     assert answer.exit_code == 0
     document = answer.document
-    power = document.pop("power")
+    power, predictions = document.pop("power"), document.pop("predictions")
+    assert predictions.startswith("predictions: `id` and `prediction` (a class)")
     assert document == {"plan": "plan.md", "valid": True, "problems": [], "findings": []}
     assert (power["gain"], power["seeds"]) == (0.02, 3)
     assert 0 < power["power"] < 0.5

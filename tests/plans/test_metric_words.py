@@ -1,4 +1,4 @@
-"""Names that people write are those of the table; others are answered with the nearest by meaning."""
+"""Names that people write are those of the table; others are answered with the nearest ones."""
 
 import pytest
 
