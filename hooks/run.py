@@ -22,7 +22,6 @@ ON_FAILURE = {
     "SubagentStop": 0,
     "SessionStart": 0,
     "SessionEnd": 0,
-    "PreCompact": 0,
     "StatusLine": 0,
 }
 # No event, an unknown one or a second argument: it may have been a guard's entry, so it blocks.

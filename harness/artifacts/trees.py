@@ -29,10 +29,10 @@ from harness.settings import CONFIG
 _PATIENCE = 10.0
 
 
-def own_trees(layout: Layout, root: Path | None = None) -> frozenset[str]:
-    """The ids under which the tree at `root`, by default the layout's, opened experiments, and
-    those of which it has the place."""
-    known, here = _known(layout), root or layout.root
+def own_trees(layout: Layout) -> frozenset[str]:
+    """The ids under which the layout's tree opened experiments, and those of which it has the
+    place."""
+    known, here = _known(layout), layout.root
     worktree = worktree_name(here) if known else ""
     return frozenset(
         identifier

@@ -22,6 +22,7 @@ from harness.gates.check import require_validation_passed
 from harness.ledger.facts import Evaluation
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
+from harness.rendering.standing import next_step
 from harness.views.snapshot import split_score
 from harness.views.tables import score_text, value_text
 
@@ -60,6 +61,7 @@ def evaluate_answer(project: Project, experiment: str, on: Split, sandbox: Sandb
     record = project.ledger.experiment(experiment)
     total = split_score(project, record, on)
     then = _then(project, record, total["released"], evaluations)
+    then.append(next_step(project, experiment).line)
     results: list[dict[str, Any]] = [
         {
             "run": evaluation.run,

@@ -22,6 +22,7 @@ from harness.domain.statuses import spoken
 from harness.errors import RefusedError, UsageError
 from harness.ledger.project import Project
 from harness.plans.approved import data_told, training_tables
+from harness.rendering.standing import next_step
 from harness.views.exact import exact_scores
 from harness.views.experiments import comparison, details
 from harness.views.side_by_side import (
@@ -78,8 +79,8 @@ def new_answer(project: Project, *, hypothesis: str, rationale: str, parent: str
     lines = [
         f"opened {experiment.id}: {folder}",
         *([f"data: {data_told(plan)}"] if plan is not None else []),
-        "next: write its config.yaml (or give values to train: `--set lr=0.1`), then run"
-        f" `harness train {experiment.id} [-- COMMAND]`",
+        "first write its config.yaml, or give values to train: `--set lr=0.1`",
+        next_step(project, experiment.id).line,
     ]
     return Answer(document=document, lines=lines)
 
@@ -143,7 +144,7 @@ def result_answer(
         "written": str(path),
         "findings": [finding.plain() for finding in findings],
     }
-    lines = [f"wrote {path}", as_text(findings), f"next: `harness gate check {experiment}`"]
+    lines = [f"wrote {path}", as_text(findings), next_step(project, experiment).line]
     return Answer(document=document, lines=[line for line in lines if line])
 
 

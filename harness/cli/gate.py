@@ -19,6 +19,7 @@ from harness.evaluation.outcome import explain
 from harness.gates.check import check_gate
 from harness.ledger.facts import Decision, RecordedVerdict
 from harness.ledger.project import Project
+from harness.rendering.standing import NextStep, next_step
 from harness.views.tables import tier_text
 
 REASON = click.option("--reason", required=True, help="Why; recorded in the decision log.")
@@ -81,7 +82,7 @@ def check_answer(project: Project, experiment: str, gate: GateName | None = None
         if verdict.id
         else f"  {experiment} is already decided: its verdict stands, nothing was recorded."
     )
-    then = _next(verdict) if verdict.id and verdict.verdict is Verdict.PASS else ""
+    then = _next(verdict, next_step(project, experiment)) if verdict.id else ""
     lines = (head, as_text(verdict.findings), *compared, *notes, shown, then)
     return Answer(
         document=document,
@@ -111,7 +112,8 @@ def approve_command(
     require_id(experiment, "harness gate approve")
     with changing(project) as opened:
         decisions = approve(opened, experiment, by=by, reason=reason, override=override)
-    give(decisions_answer(decisions), as_json=as_json)
+        answer = decisions_answer(opened, decisions)
+    give(answer, as_json=as_json)
 
 
 @command.command("reject")
@@ -125,7 +127,8 @@ def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -
     require_id(experiment, "harness gate reject")
     with changing(project) as opened:
         decisions = reject(opened, experiment, by=by, reason=reason)
-    give(decisions_answer(decisions), as_json=as_json)
+        answer = decisions_answer(opened, decisions)
+    give(answer, as_json=as_json)
 
 
 def _shown_score(verdict: RecordedVerdict) -> dict[str, Any] | None:
@@ -148,17 +151,15 @@ def _compared(verdict: RecordedVerdict) -> list[str]:
     return lines
 
 
-def _next(verdict: RecordedVerdict) -> str:
-    """The step after a PASS; `keep` looks at held-out and asks its gate, where that is due."""
-    keep = f"`harness keep {verdict.experiment}`"
-    better = (verdict.comparison or {}).get("better")
-    if verdict.gate == GateName.VALIDATION and better is False:
-        reject = f"`harness gate reject {verdict.experiment} --reason TEXT`"
-        return f"next: another hypothesis ({reject} first); or keep it all the same: {keep}"
-    return f"next: a person keeps it: {keep}"
+def _next(verdict: RecordedVerdict, step: NextStep) -> str:
+    """After a PASS that is not better there is a second way."""
+    passed = verdict.verdict is Verdict.PASS and verdict.gate == GateName.VALIDATION
+    if passed and (verdict.comparison or {}).get("better") is False:
+        return f"{step.line}; or keep it all the same: `harness keep {verdict.experiment}`"
+    return step.line
 
 
-def decisions_answer(decisions: list[Decision]) -> Answer:
+def decisions_answer(project: Project, decisions: list[Decision]) -> Answer:
     rows = [
         {
             "id": decision.id,
@@ -169,4 +170,4 @@ def decisions_answer(decisions: list[Decision]) -> Answer:
         for decision in decisions
     ]
     lines = [f"{row['id']}  {row['kind']} {row['experiment']} by {row['by']}" for row in rows]
-    return Answer(document={"decisions": rows}, lines=lines)
+    return Answer(document={"decisions": rows}, lines=[*lines, next_step(project).line])

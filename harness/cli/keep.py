@@ -22,7 +22,7 @@ from harness.evaluation.outcome import explain, worth
 from harness.gates.check import standing
 from harness.ledger.facts import RecordedVerdict
 from harness.ledger.project import Project
-from harness.rendering.standing import standing as project_standing
+from harness.rendering.standing import next_step
 from harness.views.snapshot import split_score
 from harness.views.tables import pairs_table, score_text, tier_text
 
@@ -50,7 +50,9 @@ def command(experiment: str | None, reason: str, project: Path, as_json: bool) -
         kept = all(answer.ok for answer in answers.values())
         if kept:
             why = reason.strip() or measured(opened, experiment)
-            answers["decide"] = decisions_answer(approve(opened, experiment, by=by, reason=why))
+            answers["decide"] = decisions_answer(
+                opened, approve(opened, experiment, by=by, reason=why)
+            )
         document = {
             "experiment": experiment,
             "kept": kept,
@@ -118,8 +120,7 @@ def _lines(
         rows += _judged(name, answer)
     yield pairs_table(rows)
     if kept:
-        stands = project_standing(project, None)
-        yield f"next: {stands['next']}: `{stands['command']}`"
+        yield next_step(project).line
         return
     last = next(reversed(answers))
     yield f"{experiment} was not kept: {last.replace('_', '-')} did not PASS."

@@ -26,6 +26,7 @@ from harness.plans.changes import Changes, require_seen
 from harness.plans.prediction_form import predictions_told
 from harness.plans.review import as_one_error
 from harness.plans.scorer import ScorerProbe
+from harness.rendering.standing import next_step
 from harness.sandbox.select import choose
 
 CHANGES = click.option(
@@ -157,6 +158,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
         )
         judge = opened.ledger.recorded_judge(opened.ledger.writer)
         told, limit = bits_told(opened, approved), bits_limit(approved)
+        step = next_step(opened)
     assert judge is not None  # the approval recorded it
     document = {
         "plan": approved.name,
@@ -171,10 +173,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
     }
     head = f"approved {approved.name} version {approved.version} ({approved.sha256[:12]})"
     judges = f"judge: {judge.files} files ({judge.sha256[:12]}), Python {judge.python}"
-    then = (
-        "next: `harness experiment new --hypothesis TEXT`, or with agents"
-        f" `harness run {approved.path}`"
-    )
+    then = f"{step.line}, or with agents `harness run {approved.path}`"
     bits = f"secret labels: {told:.1f} of {limit:g} bits may be told to agents so far"
     follows = seen[0].follows if seen else ()
     lines = [head, *_data_lines(approved), _taken(plan, approved.path), *follows, bits, judges]

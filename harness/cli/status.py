@@ -10,6 +10,7 @@ from harness.cli.reading import reading
 from harness.domain.plain_text import one_line
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.projections.briefing import briefing
+from harness.rendering.standing import next_steps
 from harness.views.snapshot import snapshot
 from harness.views.tables import experiments_table
 
@@ -24,7 +25,7 @@ def command(only_briefing: bool, project: Path, as_json: bool) -> None:
     """Show the plan, the sandbox, the open runs and the newest experiments."""
     with reading(project) as opened:
         if only_briefing:
-            text = briefing(opened.ledger)
+            text = briefing(opened.ledger, next_steps(opened))
             emit({"briefing": text}, text, as_json=as_json)
             return
         picture = snapshot(opened, sandbox=sandbox_for("auto").kind)
@@ -39,7 +40,7 @@ def _text(picture: dict[str, Any]) -> list[str]:
             f"plan     {plan['name']}, version {plan['version']} ({plan['path']}):"
             f" {plan['workflow']}, gates {plan['gates']}"
             if plan
-            else "plan     none approved: `harness plan approve plan.md`"
+            else "plan     none approved"
         ),
         f"sandbox  {picture['sandbox']}",
         f"state    {picture['paths']['state']}",
@@ -79,5 +80,6 @@ def _text(picture: dict[str, Any]) -> list[str]:
         for run in picture["runs"]
     ]
     lines += [f"alarm    {one_line(finding['message'])}" for finding in picture["alarms"]]
+    lines.append(f"next     {picture['next']['text']}")
     rows = picture["experiments"]
     return [*lines, "", experiments_table(rows) if rows else "no experiments yet"]

@@ -22,6 +22,7 @@ from harness.domain.sandbox import Sandbox
 from harness.errors import HarnessError, UsageError
 from harness.ledger.project import Project
 from harness.rendering.policy_snapshot import write_policy_snapshot
+from harness.rendering.standing import next_step
 from harness.runs.experiment_config import read_values
 from harness.runs.take import take
 from harness.runs.train import train
@@ -147,8 +148,8 @@ def train_answer(
         "findings": [finding.plain() for finding in report.findings],
     }
     lines = [f"{run.id}  seed {run.seed}  {run.status}  {run.reason}" for run in report.runs]
-    lines.append(as_text(report.findings) or f"next: `harness evaluate {experiment}`")
-    return Answer(document=document, lines=lines, ok=report.ok)
+    lines += [as_text(report.findings), next_step(project, experiment).line]
+    return Answer(document=document, lines=[line for line in lines if line], ok=report.ok)
 
 
 def _told(project: Project, event: dict[str, Any], *, quiet: bool) -> None:

@@ -14,11 +14,9 @@ from harness.evaluation.outcome import TRIVIAL
 from harness.evaluation.scores import counted_runs
 from harness.gates.findings import outcome_of
 from harness.ledger.project import Project
-from harness.rendering.standing import standing
+from harness.rendering.standing import GO_ON, NextStep, next_step
 from harness.views.snapshot import split_score
 from harness.views.tables import number, pairs_table, score_text, tier_text
-
-GO_ON = "harness try --continue"
 
 
 @dataclass(kw_only=True)
@@ -43,7 +41,7 @@ class Attempt:
 def shown(project: Project, attempt: Attempt) -> tuple[dict[str, Any], list[str]]:
     """(document, lines)"""
     record = project.ledger.experiment(attempt.experiment)
-    why, line = _next(project, record, attempt)
+    step = _next(project, record, attempt)
     gate = attempt.gate
     document = {
         "experiment": record.id,
@@ -52,7 +50,7 @@ def shown(project: Project, attempt: Attempt) -> tuple[dict[str, Any], list[str]
         "steps": {name: answer.document for name, answer in attempt.answers.items()},
         "stopped": attempt.stopped,
         "verdict": None if gate is None else gate["verdict"],
-        "next": {"why": why, "command": line},
+        "next": {"why": step.words, "command": step.command},
     }
     rows = [
         ("experiment", f"{record.id}  {record.hypothesis}"),
@@ -61,7 +59,7 @@ def shown(project: Project, attempt: Attempt) -> tuple[dict[str, Any], list[str]
         *(_stopped(project, record, attempt.stopped) if attempt.stopped else ()),
         *(_judged(gate) if gate is not None else ()),
     ]
-    return document, [pairs_table(rows), f"next: {why}: `{line}`" if why else f"next: `{line}`"]
+    return document, [pairs_table(rows), step.line]
 
 
 def _scores(
@@ -103,18 +101,15 @@ def _judged(gate: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "noticed", one_line(note)
 
 
-def _next(project: Project, record: Experiment, attempt: Attempt) -> tuple[str, str]:
-    """(why, command line)"""
+def _next(project: Project, record: Experiment, attempt: Attempt) -> NextStep:
     gate = attempt.gate
     if attempt.interrupted:
-        return "go on, completed seeds are not repeated", GO_ON
+        return NextStep("go on, completed seeds are not repeated", GO_ON)
     if attempt.stopped is not None or gate is None:
-        return "mend it, then go on", GO_ON
-    if gate["verdict"] == Verdict.PASS:
-        stands = standing(project, record)
-        return stands["next"], stands["command"]
+        return NextStep("mend it, then go on", GO_ON)
+    step = next_step(project, record.id)
+    if gate["verdict"] == Verdict.PASS or step.command != GO_ON:
+        return step
     found = [Finding.from_plain(one) for one in gate["findings"]]
     wrong = [one for one in found if outcome_of(one) is not Verdict.PASS]
-    if {one.code for one in wrong} == {"below_tier"}:
-        return "try another hypothesis", f"harness gate reject {record.id} --reason TEXT"
-    return f"mend it ({wrong[0].code}), then go on" if wrong else "go on", GO_ON
+    return NextStep(f"mend it ({wrong[0].code}), then go on" if wrong else "go on", GO_ON)

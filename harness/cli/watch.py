@@ -21,6 +21,7 @@ from harness.clock import SystemClock, parse_iso
 from harness.domain.plain_text import one_line
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, RunStatus
+from harness.domain.training_status import last_epoch
 from harness.errors import NotFoundError, UsageError
 from harness.foreign.formats import find_logs
 from harness.gates.alarms import standing_diagnosis, unanswered
@@ -298,6 +299,5 @@ def _text(document: dict[str, Any]) -> list[str]:
 def _epoch(run: dict[str, Any]) -> str:
     if run["epoch"] is None:
         return "-"
-    # Counted from 0, as the rows are: the last of 4 is "3 of 3", here as in `harness train`.
-    last = max(run["epoch"], (run["total_epochs"] or 0) - 1)
-    return f"{run['epoch']} of {last}" if last else f"{run['epoch']}"
+    last = last_epoch(run["epoch"], run["total_epochs"])
+    return f"{run['epoch']}" if last is None else f"{run['epoch']} of {last}"

@@ -43,7 +43,6 @@ VALUES: dict[str, tuple[str, ...]] = {
     ),
     "SessionStart": ("startup", "resume", "clear", "compact", "fork"),
     "SessionEnd": ("clear", "logout", "prompt_input_exit", "other"),
-    "PreCompact": ("manual", "auto"),
     "SubagentStart": ("general-purpose", "model-builder"),
     "SubagentStop": ("general-purpose", "model-builder"),
 }

@@ -256,7 +256,6 @@ _PAYLOADS: dict[str, Callable[[DoctorSubject, Path], Iterator[Wanted]]] = {
     "SubagentStop": _once(agent_id="doctor", agent_type="general-purpose", stop_hook_active=True),
     "SessionStart": _once(source="startup"),
     "SessionEnd": _once(reason="other"),
-    "PreCompact": _once(trigger="manual", custom_instructions=""),
 }
 
 

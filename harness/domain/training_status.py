@@ -29,3 +29,11 @@ class TrainingStatus:
     checkpoint: dict[str, Any] | None = None
     resumed: int = 0
     error: str | None = None
+
+
+def last_epoch(epoch: float | None, total: float | None) -> int | None:
+    """What `epoch` is shown "of". Counted from 0, as the rows are: the last of 4 is "3 of 3".
+    None for a total that says nothing: of one epoch, or of fewer than there were."""
+    if epoch is None or total is None or total <= 1 or epoch > total - 1:
+        return None
+    return int(total) - 1

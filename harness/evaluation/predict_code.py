@@ -13,7 +13,8 @@ from harness.files import sha256_bytes
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 
-_OF_PREDICT = ("predict_", "predictions_", "weights_unused")
+OF_PREDICT = ("predict_", "predictions_", "weights_unused")
+"""How codes of an evaluation begin that say that predict failed."""
 _MOST_NAMED = 3
 
 
@@ -44,7 +45,7 @@ def way_with_predict(project: Project, experiment: str, codes: Iterable[str]) ->
     """What to do when predict failed, or was changed since; None when neither is so. `codes`: of
     the evaluation's findings."""
     changed = changed_predict(project, experiment)
-    failed = any(code.startswith(_OF_PREDICT) for code in codes)
+    failed = any(code.startswith(OF_PREDICT) for code in codes)
     if not changed and not failed:
         return None
     named = ", ".join(changed[:_MOST_NAMED]) + (", ..." if len(changed) > _MOST_NAMED else "")

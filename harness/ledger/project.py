@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.artifacts.locate import Layout
@@ -53,23 +53,25 @@ class Project:
             )
         return approved
 
-    def here(
-        self, experiments: Iterable[Experiment], root: Path | None = None
-    ) -> list[Experiment]:
-        """Those that this tree, or that at `root`, opened, so that their files are there; and those
-        of which nobody noted the tree."""
-        own = own_trees(self.layout, root)
+    def here(self, experiments: Iterable[Experiment]) -> list[Experiment]:
+        """Those that this tree opened, so that their files are there; and those of which nobody
+        noted the tree."""
+        own = own_trees(self.layout)
         return [one for one in experiments if one.tree is None or one.tree.id in own]
 
     def is_here(self, experiment: Experiment) -> bool:
         """As `here`, of one."""
         return bool(self.here([experiment]))
 
-    def undecided(self, root: Path | None = None) -> list[Experiment]:
-        """The experiments of this tree, or of that at `root`, that are neither kept nor discarded,
-        by number."""
+    def at(self, root: Path) -> "Project":
+        """This one with its files where another working tree has them."""
+        layout = Layout(replace(self.settings, root=root))
+        return replace(self, settings=layout.settings, layout=layout)
+
+    def undecided(self) -> list[Experiment]:
+        """The experiments of this tree that are neither kept nor discarded, by number."""
         statuses = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
-        return self.here(self.ledger.experiments(statuses=statuses), root)
+        return self.here(self.ledger.experiments(statuses=statuses))
 
     def require_here(self, experiment: str) -> Experiment:
         """Raises RefusedError (other_tree) for an experiment whose files are in another tree, and

@@ -23,6 +23,7 @@ from harness.ledger.facts import ApprovedPlan
 from harness.ledger.facts.plan import JUDGES, basis_of
 from harness.ledger.project import Project
 from harness.plans.approved import secret
+from harness.plans.first_plan import listing
 
 _MOST_NAMED = 8
 _WIDEST = 160
@@ -46,6 +47,10 @@ class FileChange:
         before, after = ((one or "none")[:_SHOWN] for one in (self.before, self.after))
         return f"{self.path}: {before} -> {after}"
 
+    @property
+    def now(self) -> str:
+        return f"{self.path}: {(self.after or 'none')[:_SHOWN]}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
@@ -60,6 +65,8 @@ class Changes:
     """Unified, of the plan and of the code that was frozen."""
     follows: tuple[str, ...] = ()
     """Sentences."""
+    first: bool = False
+    """Nothing was approved before: fields and files are shown as they are."""
 
     @property
     def digest(self) -> str:
@@ -70,7 +77,8 @@ class Changes:
     @property
     def text(self) -> str:
         """All of it, invisible characters too: a person confirms what they saw."""
-        lines = [*self.fields, *(one.words for one in self.files), *self.diff]
+        files = [one.now if self.first else one.words for one in self.files]
+        lines = [*self.fields, *files, *self.diff]
         return "\n".join([*(part for line in lines for part in _wrapped(line)), *self.follows])
 
     def plain(self) -> dict[str, Any]:
@@ -174,15 +182,19 @@ def first_approval(
     code = list(file_changes({}, scorer["files"]))
     tables = {f"{split} split": digest for split, digest in data.items()}
     others = file_changes({}, {path: sha256, **tables})
-    nothing: dict[str, Any] = {
-        key: {} for key, value in content.items() if isinstance(value, Mapping)
-    }
     return Changes(
         what=f"{name} version 1" + (_OF_AGENTS if of_agents else ""),
-        fields=tuple(field_changes(nothing, content)),
+        fields=tuple(listing(content)),
         files=(*others, *code),
-        diff=tuple(differences(project.layout.objects, code)),
+        diff=tuple(_texts(project.layout.objects, code)),
+        first=True,
     )
+
+
+def _texts(objects: Path, files: Sequence[FileChange]) -> Iterator[str]:
+    for one in files:
+        yield f"{one.path} says:"
+        yield from (f"| {line}" for line in _lines(objects, one.after))
 
 
 def _table(before: ApprovedPlan, change: FileChange) -> FileChange:

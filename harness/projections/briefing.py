@@ -12,7 +12,7 @@ from harness.projections.state_page import (
     Overview,
     best_line,
     counts_line,
-    next_step,
+    loop_line,
     read_overview,
     tree_words,
 )
@@ -28,21 +28,21 @@ _TREES = 4
 """Working trees whose experiment is shown, the newest."""
 
 
-def briefing(ledger: Ledger) -> str:
-    overview = read_overview(ledger)
-    text = _facts(ledger, overview)
+def briefing(ledger: Ledger, next_steps: str) -> str:
+    """`next_steps`: what is due, of this working tree first."""
+    text = _facts(ledger, read_overview(ledger), next_steps)
     if len(text) > LIMIT:
         return text[: LIMIT - 2].rstrip() + "…\n"
     return text + _hand_offs(ledger, LIMIT - len(text))
 
 
-def _facts(ledger: Ledger, overview: Overview) -> str:
+def _facts(ledger: Ledger, overview: Overview, next_steps: str) -> str:
     return page(
         [BANNER],
         ["# Briefing"],
         ["## Objective", "", *_objective(overview)],
         ["## Where we are", "", *_where(ledger, overview)],
-        ["## Next step", "", next_step(overview)],
+        ["## Next step", "", next_steps],
         ["## Open experiment", "", *_current(ledger, overview)],
         ["## Last verdict", "", *_verdict(overview)],
         ["## Last decisions", "", *_decisions(ledger)],
@@ -93,6 +93,7 @@ def _objective(overview: Overview) -> list[str]:
 
 def _where(ledger: Ledger, overview: Overview) -> list[str]:
     lines = [f"- {counts_line(overview)}", f"- best: {best_line(ledger, overview)}"]
+    lines += loop_line(overview)
     tampering = ledger.open_tampering()
     if tampering:
         last = tampering[-1]

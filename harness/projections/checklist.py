@@ -34,8 +34,8 @@ OPEN_SHOWN = 200
 
 _NEXT = {
     ExperimentStatus.OPEN: "train it",
-    ExperimentStatus.RUNNING: "wait for its runs, then evaluate",
-    ExperimentStatus.JUDGED: "decide",
+    ExperimentStatus.RUNNING: "judge it",
+    ExperimentStatus.JUDGED: "decide, or mend it",
 }
 
 

@@ -1,4 +1,5 @@
-"""Write the projections that are out of date or missing; each is a pure function of the facts."""
+"""Write the projections that are out of date or missing; each is a pure function of the facts, and
+of the next step, which files of the open experiment decide too."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,25 +31,31 @@ from harness.projections.text import BANNER
 Note = dict[str, Any] | None
 _TREE = "tree"
 """The key of a note for the root of the tree whose page it is about."""
+_NEXT = "next"
+"""The key of a note for the next step that the page says."""
 
 
-def refresh(ledger: Ledger, layout: Layout, *, everything: bool = False) -> list[Path]:
+def refresh(
+    ledger: Ledger, layout: Layout, next_steps: str, *, everything: bool = False
+) -> list[Path]:
     """Write every stale or missing projection, or with `everything` all; returns the files written.
+    `next_steps`: what two of them say is due.
 
     Nothing is synced to disk: a projection that a power cut loses is written again.
     """
-    if not everything and not _due(ledger, layout):
+    if not everything and not _due(ledger, layout, next_steps):
         return []
     written: list[Path] = []
     notes: dict[str, Any] = {}
     with ledger.refreshing():
-        names = set(_PROJECTIONS) if everything else _due(ledger, layout)
+        names = set(_PROJECTIONS) if everything else _due(ledger, layout, next_steps)
         before = _own_notes(ledger, layout)
         for name, project in _PROJECTIONS.items():
             if name in names:
-                paths, note = project(
-                    ledger, layout, None if everything else before.get(name), everything
-                )
+                note = None if everything else before.get(name)
+                if name in _SAYING_NEXT:
+                    note = {_NEXT: next_steps}
+                paths, note = project(ledger, layout, note, everything)
                 written += paths
                 notes[name] = {**(note or {}), _TREE: str(layout.root)}
         ledger.projections_written(names, notes=notes)
@@ -118,7 +125,8 @@ def _first_page(ledger: Ledger, layout: Layout, edge: int, last: int) -> str:
     return checklist.first_page(ledger.checklist_texts(edge + 1), unfinished, total, last, layout)
 
 
-def _due(ledger: Ledger, layout: Layout) -> set[str]:
+def _due(ledger: Ledger, layout: Layout, next_steps: str | None = None) -> set[str]:
+    """`next_steps`: None for what facts and files alone make due."""
     missing = {name for name, path in _FILES.items() if not path(layout).exists()}
     if any(not text_path(layout.facts_dir, writer).exists() for writer in ledger.writers()):
         missing.add("facts")
@@ -127,8 +135,14 @@ def _due(ledger: Ledger, layout: Layout) -> set[str]:
     edge = checklist.boundary(ledger.last_number())
     if any(not path.exists() for path in _older_pages(layout, edge).values()):
         missing.add("checklist")
-    elsewhere = set(_PROJECTIONS) - set(_own_notes(ledger, layout))
-    return ledger.stale_projections() | missing | elsewhere
+    notes = _own_notes(ledger, layout)
+    elsewhere = set(_PROJECTIONS) - set(notes)
+    other = {
+        name
+        for name in _SAYING_NEXT & set(notes)
+        if next_steps is not None and (notes[name] or {}).get(_NEXT) != next_steps
+    }
+    return ledger.stale_projections() | missing | elsewhere | other
 
 
 def _older_pages(layout: Layout, edge: int) -> dict[int, Path]:
@@ -191,13 +205,17 @@ def _decision_log(
 def _state(
     ledger: Ledger, layout: Layout, note: Note, everything: bool
 ) -> tuple[list[Path], Note]:
-    return [layout.state_md], {"digests": _put(layout.state_md, state_page(ledger), layout)}
+    said = (note or {})[_NEXT]
+    digests = _put(layout.state_md, state_page(ledger, said), layout)
+    return [layout.state_md], {_NEXT: said, "digests": digests}
 
 
 def _briefing(
     ledger: Ledger, layout: Layout, note: Note, everything: bool
 ) -> tuple[list[Path], Note]:
-    return [layout.briefing], {"digests": _put(layout.briefing, briefing(ledger), layout)}
+    said = (note or {})[_NEXT]
+    digests = _put(layout.briefing, briefing(ledger, said), layout)
+    return [layout.briefing], {_NEXT: said, "digests": digests}
 
 
 def _hand_offs(
@@ -238,6 +256,7 @@ _PROJECTIONS: dict[str, Callable[[Ledger, Layout, Note, bool], tuple[list[Path],
     "priors": _priors,
     "facts": _facts,
 }
+_SAYING_NEXT = {"state", "briefing"}
 _FILES: dict[str, Callable[[Layout], Path]] = {
     "checklist": lambda layout: layout.project("checklist"),
     "decision_log": lambda layout: layout.decision_log,

@@ -6,7 +6,6 @@ from typing import Any
 from harness.domain.plain_text import cell, inline
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Direction, ExperimentStatus, Split, spoken
-from harness.domain.words import some
 from harness.evaluation.released import bits_limit
 from harness.ledger import Ledger
 from harness.ledger.facts import ApprovedPlan, LoopEnded, RecordedVerdict
@@ -45,6 +44,12 @@ def read_overview(ledger: Ledger) -> Overview:
     )
 
 
+def loop_line(overview: Overview) -> list[str]:
+    """How the loop ended, where nothing was begun since."""
+    end = overview.end
+    return [] if end is None else [f"- the loop ended ({end.reason}): {inline(end.detail, 300)}"]
+
+
 def counts_line(overview: Overview) -> str:
     """E.g. "3 experiments: 1 open, 2 discarded; 4 verdicts; 2 decisions"."""
     by_status = overview.counts["experiments"]
@@ -54,37 +59,10 @@ def counts_line(overview: Overview) -> str:
     return f"{total} experiments{f': {parts}' if parts else ''}; {rest}"
 
 
-def next_step(overview: Overview) -> str:
-    """The next step, from the facts alone."""
-    if overview.plan is None:
-        return "A person approves a plan: `harness plan approve plan.md`."
-    if overview.end is not None:
-        return f"The loop ended ({overview.end.reason}): {inline(overview.end.detail, 300)}"
-    if not overview.in_work:
-        return "Open the next experiment."
-    steps = [(one, _next_of(overview, one)) for one in overview.in_work]
-    if len(steps) == 1:
-        return steps[0][1]
-    return " ".join(f"In {tree_words(one)}: {step}" for one, step in steps)
-
-
 def tree_words(experiment: Experiment) -> str:
     """Where its files are."""
     tree = experiment.tree
     return "-" if tree is None else inline(tree.words, 120)
-
-
-def _next_of(overview: Overview, current: Experiment) -> str:
-    if current.status is ExperimentStatus.OPEN:
-        return f"Write and train {current.id}: `harness train {current.id} -- <command>`."
-    if current.status is ExperimentStatus.RUNNING:
-        busy = sum(run.experiment == current.id for run in overview.open_runs)
-        return (
-            f"Wait for {some(busy, 'run')} of {current.id}."
-            if busy
-            else f"Evaluate and judge {current.id}."
-        )
-    return f"Decide on {current.id}: keep, discard or iterate."
 
 
 def best_line(ledger: Ledger, overview: Overview) -> str:
@@ -149,12 +127,13 @@ def _best(
 _RUNS_SHOWN = 50
 
 
-def state_page(ledger: Ledger) -> str:
+def state_page(ledger: Ledger, next_steps: str) -> str:
+    """`next_steps`: what is due, of this working tree first."""
     overview = read_overview(ledger)
     return page(
         [BANNER],
         ["# State"],
-        _summary(ledger, overview),
+        _summary(ledger, overview, next_steps),
         ["## Unfinished experiments"],
         _experiments(overview),
         ["## Open runs"],
@@ -167,7 +146,7 @@ def state_page(ledger: Ledger) -> str:
     )
 
 
-def _summary(ledger: Ledger, overview: Overview) -> list[str]:
+def _summary(ledger: Ledger, overview: Overview, next_steps: str) -> list[str]:
     plan, last = overview.plan, ledger.last_fact()
     named = (
         f"{inline(plan.name)} version {plan.version} ({plan.sha256[:12]}), by {inline(plan.by)}"
@@ -185,7 +164,8 @@ def _summary(ledger: Ledger, overview: Overview) -> list[str]:
         f"- {counts_line(overview)}",
         f"- best: {inline(best_line(ledger, overview))}",
         f"- last verdict: {judged}",
-        f"- next step: {inline(next_step(overview))}",
+        *loop_line(overview),
+        f"- next step: {next_steps}",
         f"- last fact: {f'{last.kind} at {last.at}' if last else 'none'}",
     ]
     if plan is not None:

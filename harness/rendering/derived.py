@@ -5,6 +5,7 @@ from pathlib import Path
 from harness.ledger.project import Project
 from harness.projections.refresh import refresh
 from harness.rendering.policy_snapshot import write_policy_snapshot
+from harness.rendering.standing import next_steps
 
 
 def write_derived(project: Project, *, everything: bool = False) -> list[Path]:
@@ -13,7 +14,7 @@ def write_derived(project: Project, *, everything: bool = False) -> list[Path]:
     written = (
         []
         if project.ledger.facts_wait()
-        else refresh(project.ledger, project.layout, everything=everything)
+        else refresh(project.ledger, project.layout, next_steps(project), everything=everything)
     )
     write_policy_snapshot(project)
     return written

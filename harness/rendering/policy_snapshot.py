@@ -133,13 +133,14 @@ def _trees(project: Project, main: Path, drafts: list[str]) -> dict[str, dict[st
 
 def _in_work(project: Project, root: Path, drafts: list[str]) -> dict[str, Any]:
     """What rules know of the tree's open experiment."""
-    undecided = project.undecided(root)
+    there = project.at(root)
+    undecided = there.undecided()
     current = undecided[-1] if undecided else None
     return {
         "roles": _roles(current, drafts),
-        "open_experiment": _described(project, current),
-        "open_gate": _open_gate(project, current),
-        "standing": standing(project, current),
+        "open_experiment": _described(there, current),
+        "open_gate": _open_gate(there, current),
+        "standing": standing(there, current),
     }
 
 

@@ -1,14 +1,18 @@
-"""Where the work stands, in the few words that hooks show a
-person: plan, best score, next step.
+"""Where the work stands, in few words: plan, best score and the
+one next step, which hooks, pages and commands all take from here.
 
 Of a score only what pages for everybody show of validation;
 never one of held-out.
 """
 
+from dataclasses import dataclass
+
+from harness.artifacts.trees import place_of
 from harness.contract.artifacts import INNER_PLAN
 from harness.domain.plain_text import one_line
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
+    CLOSED_EXPERIMENTS,
     ExperimentStatus,
     GateName,
     HooksMode,
@@ -16,67 +20,160 @@ from harness.domain.statuses import (
     Split,
     Verdict,
 )
+from harness.evaluation.predict_code import OF_PREDICT
+from harness.evaluation.scores import (
+    counted_runs,
+    recorded_evaluations,
+)
 from harness.gates.alarms import undiagnosed_runs
+from harness.ledger.facts import ApprovedPlan, RecordedVerdict
 from harness.ledger.project import Project
-from harness.plans.approved import plan_of
-from harness.projections.scores import shown_score
-from harness.projections.state_page import Overview, best_figure, read_overview
+from harness.projections.state_page import (
+    best_figure,
+    read_overview,
+    tree_words,
+)
 
 _LONGEST = 40
+GO_ON = "harness try --continue"
+"""Does what is due after something was mended, and no more."""
+
+
+@dataclass(frozen=True)
+class NextStep:
+    words: str
+    """What to do, e.g. "explain the alarm"."""
+    command: str
+    """The line that does it, or leads on."""
+    by_person: bool = False
+    """Whether only a person may."""
+
+    @property
+    def text(self) -> str:
+        """E.g. "explain the alarm: `harness watch exp-0001
+        --once`"; a command that says it all stands alone."""
+        if self.command.startswith(f"harness {self.words} "):
+            return f"`{self.command}`"
+        who = " (by a person)" if self.by_person else ""
+        return f"{self.words}: `{self.command}`{who}"
+
+    @property
+    def line(self) -> str:
+        """As commands end with it."""
+        return f"next: {self.text}"
+
+
+def next_step(project: Project, experiment: str | None = None) -> NextStep:
+    """What is due for `experiment`, by default for the newest
+    undecided one of this working tree."""
+    if experiment is not None:
+        return _of(project, project.ledger.experiment(experiment))
+    undecided = project.undecided()
+    return _of(project, undecided[-1] if undecided else None)
+
+
+def next_steps(project: Project) -> str:
+    """For the pages: this tree's next step, then that of each
+    other tree with an undecided experiment."""
+    lines = [next_step(project).text]
+    for other in read_overview(project.ledger).in_work:
+        place = place_of(project.layout, other.tree.id) if other.tree else None
+        if place is not None and not project.is_here(other):
+            lines.append(f"in {tree_words(other)}: {_of(project.at(place), other).text}")
+    return "; ".join(lines)
 
 
 def standing(project: Project, current: Experiment | None) -> dict[str, str]:
-    """{plan, best, next, command} of the working tree whose
-    open experiment is `current`: `next` in a word or two,
-    `command` that does it; a text is empty where there is
-    nothing to say."""
+    """{plan, best, next, command, text} of the working tree
+    whose open experiment is `current`: `next` in a word or
+    two, `command` that does it, `text` both; a text is empty
+    where there is nothing to say."""
     ledger = project.ledger
     overview = read_overview(ledger)
-    word, command = _next(project, overview, current)
+    step = _of(project, current)
     plan = overview.plan
     return {
         "plan": "" if plan is None else f"{one_line(plan.name, _LONGEST)} v{plan.version}",
         "best": best_figure(ledger, overview),
-        "next": word,
-        "command": command,
+        "next": step.words,
+        "command": step.command,
+        "text": step.text.replace("`", ""),
     }
 
 
-def _next(project: Project, overview: Overview, current: Experiment | None) -> tuple[str, str]:
-    if project.ledger.facts_wait():
-        return "import this clone's facts", "harness ledger import"
-    if overview.plan is None:
+def _of(project: Project, current: Experiment | None) -> NextStep:
+    ledger = project.ledger
+    if ledger.facts_wait():
+        return NextStep("import this clone's facts", "harness ledger import")
+    if ledger.plan() is None:
         return _without_plan(project)
-    if current is None:
-        return "open an experiment", "harness experiment new --hypothesis TEXT"
-    if any(run.experiment == current.id for run in overview.open_runs):
-        return "wait for the training", f"harness watch {current.id}"
-    if undiagnosed_runs(project, current.id):
-        return "explain the alarm", f"harness watch {current.id} --once"
-    if current.status is ExperimentStatus.JUDGED:
-        return _after_verdict(project, current)
-    runs = project.ledger.runs(current.id)
-    done = {run.seed for run in runs if run.status is RunStatus.COMPLETED}
-    if len(done) < plan_of(project, current).content["oracle"]["seeds"]:
-        return "train", f"harness train {current.id}"
-    if shown_score(project.ledger.summary(current.id), Split.VALIDATION) is None:
-        return "evaluate", f"harness evaluate {current.id}"
-    return "ask the gate", f"harness gate check {current.id}"
+    if current is None or current.status in CLOSED_EXPERIMENTS:
+        return NextStep("open an experiment", "harness experiment new --hypothesis TEXT")
+    name = current.id
+    if any(run.experiment == name for run in ledger.open_runs()):
+        return NextStep("wait for the training", f"harness watch {name}")
+    if undiagnosed_runs(project, name):
+        return NextStep("explain the alarm", f"harness watch {name} --once")
+    versions = [plan for plan in ledger.plans() if plan.name == current.plan]
+    if not versions:  # nothing says how to judge it
+        return _rejected("decide", name)
+    approved, verdict = versions[-1], ledger.latest_verdict(name)
+    if current.status is ExperimentStatus.JUDGED and verdict is not None:
+        return _after_verdict(verdict)
+    return _before_verdict(project, approved, name)
 
 
-def _without_plan(project: Project) -> tuple[str, str]:
+def _without_plan(project: Project) -> NextStep:
     """The check leads on from the form as from a plan that is ready. What the file says is not
     looked at: the snapshot is of the ledger, and stands while a plan is written."""
     inner = project.settings.hooks is HooksMode.PLUGIN
-    return "write a plan", "harness plan check" + (f" {INNER_PLAN}" if inner else "")
+    return NextStep("write a plan", "harness plan check" + (f" {INNER_PLAN}" if inner else ""))
 
 
-def _after_verdict(project: Project, current: Experiment) -> tuple[str, str]:
-    """As `harness gate check` says it."""
-    verdict, check = project.ledger.latest_verdict(current.id), f"harness gate check {current.id}"
-    if verdict is None or verdict.verdict is not Verdict.PASS:
-        return "mend what the gate found", check
-    # `keep` looks at held-out and asks its gate, where that was not done.
+def _before_verdict(project: Project, approved: ApprovedPlan, name: str) -> NextStep:
+    runs = counted_runs(project.ledger.runs(name))
+    done = {run.id for run in runs if run.status is RunStatus.COMPLETED}
+    if len(done) < approved.content["oracle"]["seeds"]:
+        return NextStep("train", f"harness train {name}")
+    if _unscored(project, approved, name):
+        return _to_evaluate(project, approved, name)
+    if not project.layout.experiment(name, "result").is_file():
+        command = f"harness experiment result {name} --summary TEXT"
+        return NextStep("write the result", command)
+    return NextStep("ask the gate", f"harness gate check {name}")
+
+
+def _to_evaluate(project: Project, approved: ApprovedPlan, name: str) -> NextStep:
+    """Predict runs by the code that is registered with a run: mended, it is registered anew."""
+    made = recorded_evaluations(project, name, approved, Split.VALIDATION)
+    codes = [found.code for one in made if not one.scored for found in one.findings]
+    if any(code.startswith(OF_PREDICT) for code in codes):
+        return NextStep("mend predict", GO_ON)
+    return NextStep("evaluate", f"harness evaluate {name}")
+
+
+def _unscored(project: Project, approved: ApprovedPlan, name: str) -> bool:
+    """Whether a completed run that left a checkpoint has no
+    value on validation."""
+    made = recorded_evaluations(project, name, approved, Split.VALIDATION)
+    scored = {one.run for one in made if one.scored}
+    finals = {point.run for point in project.ledger.checkpoints(name) if point.final}
+    runs = counted_runs(project.ledger.runs(name))
+    done = {run.id for run in runs if run.status is RunStatus.COMPLETED}
+    return bool((done & finals) - scored)
+
+
+def _rejected(words: str, name: str) -> NextStep:
+    return NextStep(words, f"harness gate reject {name} --reason TEXT", by_person=True)
+
+
+def _after_verdict(verdict: RecordedVerdict) -> NextStep:
+    name = verdict.experiment
+    if any(found.code == "below_tier" for found in verdict.findings):
+        return _rejected("try another hypothesis", name)
+    if verdict.verdict is not Verdict.PASS:
+        return NextStep("mend what the gate found", GO_ON)
     if verdict.gate == GateName.VALIDATION and (verdict.comparison or {}).get("better") is False:
-        return "decide", f"harness gate reject {current.id} --reason TEXT"
-    return "decide", f"harness keep {current.id}"
+        return _rejected("decide", name)
+    # It looks at held-out and asks its gate, where that was not done.
+    return NextStep("decide", f"harness keep {name}", by_person=True)

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from harness.artifacts.metrics_file import Row, place
+from harness.artifacts.metrics_file import Row
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import Finding
 from harness.domain.records import Run
@@ -49,6 +49,7 @@ from harness.runs.launchers.launcher import (
     RunCommand,
     open_launcher,
 )
+from harness.runs.run_events import alarm_event, epoch_event
 from harness.runs.run_tail import RunRows, RunTail
 from harness.runs.tellings import Seen
 from harness.runs.workspace import Workspace, remove_workspace
@@ -228,7 +229,7 @@ def _start_and_follow(
     # One more look, after everything has ended: it takes what was written since the last one.
     last = tail.look()
     for alarm in _take(task, alarms, last):
-        task.on_event(_alarm_event(tail.rows.run, alarm))
+        task.on_event(alarm_event(tail.rows.run, alarm))
     watch.take(last)
     progress.end(last)
     return EndedRun(
@@ -306,7 +307,7 @@ def _follow(
         new = tail.look()
         watch.take(new)
         for alarm in _take(task, alarms, new):
-            task.on_event(_alarm_event(tail.rows.run, alarm))
+            task.on_event(alarm_event(tail.rows.run, alarm))
         elapsed = task.project.clock.monotonic() - start
         progress.show(new, elapsed)
         if (fatal := alarms.fatal()) is not None:
@@ -377,24 +378,6 @@ class _Progress:
     def _tell(self) -> bool:
         if self._latest is None:
             return False
-        self._on_event(_epoch_event(self._rows.run, self._latest, self._rows.total_epochs))
+        self._on_event(epoch_event(self._rows.run, self._latest, self._rows.total_epochs))
         self._latest = None
         return True
-
-
-def _alarm_event(run: str, alarm: Alarm) -> dict[str, Any]:
-    text = f"{run}  {alarm.severity} {alarm.code} at row {alarm.row}: {alarm.message}"
-    return {"kind": "alarm", "run": run, "alarm": alarm.plain(), "text": text}
-
-
-def _epoch_event(run: str, row: Mapping[str, Any], total: int | None) -> dict[str, Any]:
-    epoch, metrics = place(dict(row)), row.get("metrics")
-    shown = metrics if isinstance(metrics, dict) else {}
-    numbers = "  ".join(
-        f"{key} {value:.4g}"
-        for key, value in list(shown.items())[:4]
-        if isinstance(value, float | int)
-    )
-    of = f"/{total - 1}" if total is not None and total > 1 else ""
-    text = f"{run}  epoch {epoch}{of}  {numbers}"
-    return {"kind": "epoch", "run": run, "epoch": epoch, "metrics": shown, "text": text}

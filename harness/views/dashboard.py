@@ -11,6 +11,7 @@ from rich.text import Text
 
 from harness.detectors.alarm import Alarm, Severity
 from harness.domain.plain_text import one_line
+from harness.domain.training_status import last_epoch
 from harness.views.follow import Follower, RunView, Target
 from harness.views.run_picture import RunPicture
 from harness.views.tables import count, duration, number
@@ -147,13 +148,10 @@ def _title(view: RunView) -> Text:
 def _progress(view: RunView, width: int, *, ascii_only: bool) -> Text:
     picture = view.picture
     where = "" if picture.place is None else f"{picture.unit} {count(picture.place)}"
-    if where and picture.total:
-        last = (
-            picture.total - 1
-            if picture.unit == "epoch" and picture.place is not None
-            else picture.total
-        )
-        where = f"{where} of {count(last if picture.unit == 'epoch' else picture.total)}"
+    epochs = picture.unit == "epoch"
+    last = last_epoch(picture.place, picture.total) if epochs else picture.total
+    if where and last:
+        where = f"{where} of {count(last)}"
     if picture.step is not None and width >= _NARROW:
         where += f", step {count(picture.step)}"
     done = picture.done

@@ -29,6 +29,7 @@ from harness.ledger.facts import ApprovedPlan, RecordedVerdict
 from harness.ledger.project import Project
 from harness.ledger.travelling import facts_ahead
 from harness.plans.approved import plan_of
+from harness.rendering.standing import next_step
 from harness.runs.launchers.launcher import is_alive
 
 FEW_BITS = 10.0
@@ -66,8 +67,14 @@ def snapshot(project: Project, *, sandbox: str, newest: int | None = 20) -> dict
             for run in ledger.open_runs()
         ],
         "alarms": _standing_alarms(project),
+        "next": _next(project),
         "experiments": experiment_rows(project, newest=newest),
     }
+
+
+def _next(project: Project) -> dict[str, str]:
+    step = next_step(project)
+    return {"words": step.words, "command": step.command, "text": step.text}
 
 
 def _standing_alarms(project: Project) -> list[dict[str, Any]]:

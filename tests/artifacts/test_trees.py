@@ -57,7 +57,6 @@ def test_worktrees_and_clones_are_told_apart(main: Path, tmp_path: Path) -> None
     assert [tree.worktree for tree in trees.values()] == ["", "a-side", ""]
     for root, tree in trees.items():
         assert own_trees(layout(root)) == {tree.id}
-        assert own_trees(layout(main), root) == {tree.id}
         assert place_of(layout(main), tree.id) == root
     assert trees[side].words == "worktree a-side (branch trial)"
     assert place_of(layout(main), "elsewhere") is None

@@ -1,6 +1,7 @@
 """What a new user meets in the first hour, as it is typed: a mistyped command, one checkpoint at the
 end, a predict that is mended after training, a child that is no better. Each says what leads on."""
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,11 +26,27 @@ WAY = "`harness train exp-0001 --from exp-0001`, then `harness evaluate exp-0001
 class Hour:
     journey: Journey
     said: dict[str, Answer] = field(default_factory=dict)
+    due: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The next step that everything else showed after each command."""
 
     def __call__(self, name: str, *words: str, code: int = 0) -> Answer:
         answer = self.said[name] = self.journey.harness(*words)
         assert answer.exit_code == code, (words, answer.stdout, answer.stderr)
+        self.due[name] = self.shown()
         return answer
+
+    def shown(self) -> dict[str, str]:
+        kept = self.journey.root / ".harness"
+        standing = json.loads((kept / "policy.json").read_text("utf-8"))["standing"]
+        state = (kept / "memory/STATE.md").read_text("utf-8").partition("- next step: ")[2]
+        briefing = (
+            (kept / "memory/BRIEFING.md").read_text("utf-8").partition("## Next step\n\n")[2]
+        )
+        return {
+            "hooks": standing["text"],
+            "state": state.partition("\n")[0].replace("`", ""),
+            "briefing": briefing.partition("\n")[0].replace("`", ""),
+        }
 
     def write(self, name: str, text: str) -> None:
         (self.journey.root / name).write_text(text, "utf-8")
@@ -72,7 +89,33 @@ def hour(tmp_path_factory: pytest.TempPathFactory) -> Hour:
     hour.write("train.py", ONCE.replace("* 3 // 4", "* 7 // 10"))
     hour("trained child", "train", "exp-0002")
     hour.judged("second", "exp-0002")
+    hour("status", "status")
     return hour
+
+
+TOLD = {
+    "approve": "open an experiment: harness experiment new --hypothesis TEXT",
+    "new": "harness train exp-0001",
+    "trained": "harness evaluate exp-0001",
+    "failed": "mend predict: harness try --continue",
+    "taken": "harness evaluate exp-0001",
+    "score of first": "write the result: harness experiment result exp-0001 --summary TEXT",
+    "first": "decide: harness keep exp-0001 (by a person)",
+    "kept": "open an experiment: harness experiment new --hypothesis TEXT",
+    "trained child": "harness evaluate exp-0002",
+    "result": "ask the gate: harness gate check exp-0002",
+    "second": "decide: harness gate reject exp-0002 --reason TEXT (by a person)",
+}
+
+
+def test_each_verb_ends_with_the_step_that_all_pages_and_hooks_say(hour: Hour) -> None:
+    for name, told in TOLD.items():
+        assert hour.due[name] == dict.fromkeys(("hooks", "state", "briefing"), told), name
+        (line,) = [
+            line for line in hour.said[name].stdout.splitlines() if line.startswith("next: ")
+        ]
+        assert line.replace("`", "").startswith(f"next: {told}"), name
+    assert f"next     {TOLD['second']}" in hour.said["status"].stdout.replace("`", "")
 
 
 def test_a_mistyped_command_registers_no_run_and_counts_for_no_seed(hour: Hour) -> None:
@@ -116,11 +159,12 @@ def test_the_gate_shows_what_the_comparison_came_to(hour: Hour) -> None:
     assert "  compared with trivial predictor: +" in first
     assert "better by more than the noise" in first
     assert "KEEP needs better" not in first
-    assert "next: a person keeps it: `harness keep exp-0001`" in first
+    assert "next: decide: `harness keep exp-0001` (by a person)" in first
     assert "exp-0002  validation gate: PASS" in second
     assert "  compared with exp-0001: " in second
     assert "PASS says that the numbers are true and reach a tier. KEEP needs better" in second
-    assert "next: another hypothesis" in second
+    assert "next: decide: `harness gate reject exp-0002 --reason TEXT` (by a person)" in second
+    assert "; or keep it all the same: `harness keep exp-0002`" in second
     document = hour.said["second as JSON"].document
     assert (document["verdict"], document["comparison"]["better"]) == ("PASS", False)
     assert document["compared"][0].startswith("  compared with exp-0001: ")

@@ -44,7 +44,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     passed = journey.harness("gate", "check", "exp-0001")
     assert (
         passed.exit_code,
-        "next: a person keeps it: `harness keep exp-0001`" in passed.stdout,
+        "next: decide: `harness keep exp-0001` (by a person)" in passed.stdout,
     ) == (0, True)
     assert SHORTFALL not in checklist(journey)
     shortfalls = f"shortfalls:\n  - {SHORTFALL}\n---\n# Result"

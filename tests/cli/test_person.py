@@ -131,7 +131,7 @@ def test_asked_for_a_plan_of_a_session_a_person_reads_all_of_it(journey: Journey
     ):
         screen = on_terminal(journey, "plan", "approve", "--ask")
         screen.wait_for("Type yes")
-        assert "oracle.metric: none -> accuracy" in screen.seen
+        assert "oracle: metric=accuracy" in screen.seen
         screen.write(f"{typed}\n")
         assert (screen.end(), said in screen.seen) == (code, True)
         assert (journey.root / "data/held_out.npz").exists() == (code == 2)

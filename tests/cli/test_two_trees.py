@@ -78,6 +78,13 @@ def test_hooks_of_each_tree_know_what_is_in_work_there(main: Journey, side: Jour
     assert said["open_experiment"]["id"] == "exp-0001"
     (root,) = said["trees"]
     assert root == str(side.root)
+    assert said["standing"]["command"] == "harness train exp-0001"
+    assert said["trees"][root]["standing"]["command"] == "harness train exp-0002"
+    state = (side.root / ".harness/memory/STATE.md").read_text("utf-8")
+    assert (
+        "- next step: `harness train exp-0002`; in the main tree (branch main): `harness train"
+        " exp-0001`\n"
+    ) in state
     assert said["trees"][root]["open_experiment"]["id"] == "exp-0002"
     writes = said["trees"][root]["roles"]["model-builder"]["writes"]
     assert all("exp-0002" in path for path in writes)

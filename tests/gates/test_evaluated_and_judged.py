@@ -35,8 +35,8 @@ from harness.gates.collect import changed, collect
 from harness.ledger.facts import EvaluationRecorded, RecordedVerdict
 from harness.plans.approval import approve_plan
 from harness.plans.parse import plan_from
-from harness.projections.refresh import refresh
 from harness.projections.scores import change_text
+from harness.rendering.derived import write_derived
 from harness.runs.endings import bypassed
 from harness.sandbox.none import NoSandbox
 from harness.views.experiments import details
@@ -601,7 +601,7 @@ def test_what_was_noticed_in_the_metrics_is_said_and_blocks_nothing(world: World
     )
     assert len(verdict.notes) == 6
     assert check_gate(world.project, experiment) == verdict
-    refresh(world.project.ledger, world.project.layout)
+    write_derived(world.project)
     assert f"- noticed: {verdict.notes[0]}" in world.project.layout.briefing.read_text()
     assert details(world.project, world.project.ledger.experiment(experiment))["verdicts"][-1][
         "notes"
@@ -623,7 +623,7 @@ def test_the_first_idea_of_next_md_is_what_is_planned_next(world: World, text: s
     world.path(experiment, "next").write_text(text)
     verdict = check_gate(world.project, experiment)
     assert verdict.next_planned == NEXT[text]
-    refresh(world.project.ledger, world.project.layout)
+    write_derived(world.project)
     assert f"| {NEXT[text] or 'decide'} |" in world.project.layout.project("checklist").read_text()
 
 

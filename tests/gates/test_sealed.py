@@ -23,7 +23,7 @@ from harness.ledger.facts import EvaluationRecorded
 from harness.loop.load_state import load_state
 from harness.plans.approval import approve_plan
 from harness.plans.tables import read_table
-from harness.projections.refresh import refresh
+from harness.rendering.derived import write_derived
 from harness.views.exact import exact_scores
 from harness.views.experiments import comparison, details
 from harness.views.snapshot import experiment_row
@@ -81,7 +81,7 @@ def on_held_out(world: World, experiment: str) -> Any:
 
 def texts(world: World) -> dict[str, str]:
     """All that an agent can read of the project, the facts among it."""
-    refresh(world.project.ledger, world.project.layout)
+    write_derived(world.project)
     return {
         path.relative_to(world.root).as_posix(): path.read_text("utf-8", errors="replace")
         for path in world.root.rglob("*")

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from hook_project import REPOSITORY, HookProject
 
+from harness.runs.run_events import epoch_event
+
 STANDING = {
     "plan": "toy v1",
     "best": "0.91",
     "next": "decide",
     "command": "harness gate approve exp-0002",
+    "text": "decide: harness gate approve exp-0002 (by a person)",
 }
 STATUS = {"epoch": 3, "total_epochs": 4, "metrics": {"accuracy": 0.9, "loss": 0.27182}}
 RUN = ".harness/experiments/exp-0002/runs/run-01"
@@ -56,11 +59,11 @@ def opening(project: HookProject) -> str:
 
 def test_both_say_where_the_work_stands(trained: HookProject):
     assert status_line(trained) == (
-        "exp-0002 run-01 epoch 3/4 loss 0.272, best 0.91, next: decide\n"
+        "exp-0002 run-01 epoch 3/3 loss 0.272, best 0.91, next: decide\n"
     )
     assert opening(trained) == (
-        "harness: toy v1 approved, exp-0002 open, run-01 epoch 3/4;"
-        " next: harness gate approve exp-0002"
+        "harness: toy v1 approved, exp-0002 open, run-01 epoch 3/3;"
+        " next: decide: harness gate approve exp-0002 (by a person)"
     )
 
 
@@ -80,14 +83,43 @@ def test_an_alarm_stands_there_until_it_is_explained(trained: HookProject):
     ]
     trained.write(f"{RUN}/alarms.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     assert "loss 0.272 alarm stall, best" in status_line(trained)
+    assert "run-01 epoch 3/3, alarm stall; next: " in opening(trained)
     save(trained, ended=1, undiagnosed=["run-01"])
     assert "loss 0.272 alarm stall, best" in status_line(trained)
     save(trained, ended=1, undiagnosed=[])
     assert "alarm" not in status_line(trained)
+    assert "alarm" not in opening(trained)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "total", "shown"),
+    [
+        (0, 1, "epoch 0"),
+        (1, 2, "epoch 1/1"),
+        (2, 1, "epoch 2"),
+        (4, 4, "epoch 4"),
+        (3, 9, "epoch 3/8"),
+    ],
+)
+def test_epochs_are_counted_as_train_counts_them_and_never_beyond_their_end(
+    trained: HookProject, epoch: int, total: int, shown: str
+):
+    status = {"epoch": epoch, "total_epochs": total, "metrics": {}}
+    trained.write(f"{RUN}/training_status.json", json.dumps(status))
+    assert status_line(trained).startswith(f"exp-0002 run-01 {shown}, best")
+    told = epoch_event("run-01", {"event": "epoch", "epoch": epoch, "metrics": {}}, total)
+    assert told["text"].strip() == f"run-01  {shown}"
+
+
+def test_in_a_narrow_terminal_the_next_step_has_a_line_of_its_own(trained: HookProject):
+    where = "exp-0002 run-01 epoch 3/3 loss 0.272, best 0.91"
+    assert status_line(trained, COLUMNS="60") == f"{where}\nnext: decide\n"
+    assert status_line(trained, COLUMNS="80") == f"{where}, next: decide\n"
+    assert status_line(trained, COLUMNS="x") == f"{where}, next: decide\n"
 
 
 def test_without_a_plan_or_an_experiment_the_next_step_is_said(sound: HookProject):
-    standing = {"plan": "", "best": "", "next": "approve a plan", "command": "harness plan x"}
+    standing = {"plan": "", "best": "", "next": "approve a plan", "text": "harness plan x"}
     sound.save({**sound.snapshot, "open_experiment": None, "standing": standing})
     assert status_line(sound) == "next: approve a plan\n"
     assert opening(sound) == "harness: no plan approved; next: harness plan x"

@@ -58,7 +58,6 @@ def test_is_denied_with_what_is_wrong_and_the_hint(project: HookProject, name: s
         "Stop",
         "SubagentStop",
         "SessionEnd",
-        "PreCompact",
     ):
         assert project.event(event, agent_type="oracle").code == 0
 

@@ -432,7 +432,7 @@ def test_what_cannot_be_written_is_named_and_the_next_call_goes_on(
         ) as refused:
             person.install(repository)
     assert refused.value.code == "not_writable"
-    assert "PreCompact" not in (repository / SETTINGS).read_text(), (
+    assert "SessionEnd" not in (repository / SETTINGS).read_text(), (
         "hooks are switched on when all of them are there"
     )
     person.install(repository)

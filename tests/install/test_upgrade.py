@@ -50,7 +50,7 @@ def older(repository: Path, person: Person) -> Path:
                 f"${{CLAUDE_PROJECT_DIR}}/{VENDORED}/{name}"
             ]
         section["PreToolUse"][0]["hooks"][0]["timeout"] = 5
-        section["Notification"] = section.pop("PreCompact")
+        section["Notification"] = section.pop("SessionEnd")
         texts = {path: text + "old\n" for path, text in wanted_files.installed_texts().items()}
         patch.setattr(wanted_files, "vendored_files", lambda: files)
         patch.setattr(wanted_files, "installed_texts", lambda: texts)

@@ -79,7 +79,7 @@ def test_from_data_to_a_judged_experiment_in_one_session(empty: Journey) -> None
         terminal.say(asked_for, until=line, patience=WORKING_S)
         assert (root / "plan.md").read_text("utf-8") == PLAN
         shown = empty.harness("plan", "approve", "plan.md")
-        assert (shown.exit_code, "oracle.metric: none -> accuracy" in shown.stderr) == (2, True)
+        assert (shown.exit_code, "oracle: metric=accuracy" in shown.stderr) == (2, True)
         confirming = shown.stderr.rpartition("`harness ")[2].split("`")[0]
         must(empty.harness(*confirming.split()))
         tried = "TRIED-AND-JUDGED"

@@ -160,7 +160,8 @@ def test_a_first_plan_that_an_agent_may_have_written_is_shown_before_it_counts(
         approve(project, root / "plan.md")
     words = str(refused.value)
     assert "version 1, which a session of Claude Code may have written" in words
-    assert "oracle.queries: none -> 20" in words
+    assert "queries=20" in words
+    assert "->" not in words
     assert project.ledger.plan() is None
     seen = refused.value.hint.rpartition("--changes ")[2].strip("`.")
     text = (root / "plan.md").read_text()
@@ -181,7 +182,8 @@ def test_a_first_plan_of_a_persons_own_is_shown_to_who_asks(project: Project, ro
     with pytest.raises(RefusedError):
         approve_plan(project, root / "plan.md", by="human:ada", on_changes=refuse, first_too=True)
     assert shown[0].what.endswith("version 1")
-    assert "oracle.queries: none -> 20" in shown[0].text
+    assert "\n  oracle: metric=accuracy, direction=maximize," in shown[0].text
+    assert "none" not in shown[0].text
     assert project.ledger.plan() is None
     approve_plan(project, root / "plan.md", by="human:ada", on_changes=refuse)
     assert len(shown) == 1

@@ -26,10 +26,16 @@ from harness.evaluation.outcome import TRIVIAL
 from harness.ledger.exchange import import_facts
 from harness.ledger.facts import HandOffWritten, TamperingNoticed
 from harness.ledger.verify import verify
+from harness.projections import refresh as pages
 from harness.projections.checklist import BATCH, COLUMNS, NEWEST, boundary
-from harness.projections.refresh import refresh
 from harness.projections.text import BANNER
 from harness.settings import Settings
+
+STEP = "train: `harness train exp-0001`"
+
+
+def refresh(ledger, layout, *, next_steps=STEP, everything=False):
+    return pages.refresh(ledger, layout, next_steps, everything=everything)
 
 
 def make_layout(folder) -> Layout:
@@ -371,10 +377,12 @@ def test_w4_texts_cannot_forge_entries_rows_or_headings(tmp_path, layout):
 def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
     with open_ledger(tmp_path) as ledger:
         refresh(ledger, layout)
-        assert "A person approves a plan" in layout.briefing.read_text()
+        assert f"## Next step\n\n{STEP}\n" in layout.briefing.read_text()
+        assert f"- next step: {STEP}\n" in layout.state_md.read_text()
+        assert refresh(ledger, layout, next_steps="decide") == [layout.state_md, layout.briefing]
+        assert "## Next step\n\ndecide\n" in layout.briefing.read_text()
+        assert refresh(ledger, layout, next_steps="decide") == []
         ledger.append(plan())
-        refresh(ledger, layout)
-        assert "Open the next experiment." in layout.briefing.read_text()
         life(ledger, 0.61)
         name = ledger.open_experiment(hypothesis="z" * 5000, parent=None, by="me").id
         for _ in range(30):
@@ -397,7 +405,6 @@ def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
             f"- [c0] {'m' * 300} {'n' * 300}",
             "more: `harness gate check",
             "d-0010 ITERATE",
-            "Wait for 30 runs of exp-0002",
         ):
             assert words in text, words
         assert "d-0001" not in text
@@ -543,20 +550,20 @@ def test_w4_state_follows_every_transition(tmp_path, layout):
         ledger.append(plan())
         name = ledger.open_experiment(hypothesis="h", parent=None, by="me").id
         for action, words in (
-            (lambda: None, f"Write and train {name}"),
-            (lambda: register(ledger, name), "Wait for 1 run of"),
+            (lambda: None, f"| {name} | open |"),
+            (lambda: register(ledger, name), f"| {name} | running |"),
             (
                 lambda: ledger.append(started(name, "run-01")),
                 "| exp-0001/run-01 | running | 7 | 1 | bwrap |",
             ),
-            (lambda: ledger.append(ended(name, "run-01")), f"Evaluate and judge {name}"),
+            (lambda: ledger.append(ended(name, "run-01")), "## Open runs\n\nNone."),
             (
                 lambda: ledger.move_experiment(name, ExperimentStatus.JUDGED, "x"),
-                f"Decide on {name}",
+                f"| {name} | judged |",
             ),
             (
                 lambda: ledger.move_experiment(name, ExperimentStatus.KEPT, "x"),
-                "Open the next experiment",
+                "## Unfinished experiments\n\nNone.",
             ),
         ):
             action()

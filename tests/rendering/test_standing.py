@@ -1,5 +1,5 @@
-"""The few words by which hooks tell a person where the work stands: at each stage the next
-command."""
+"""Where the work stands, in few words: at each stage of an experiment's life the one next step, the
+same for hooks, pages and `harness status`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,15 +8,20 @@ from typing import Any
 import pytest
 
 from harness.contract.artifacts import INNER_PLAN
-from harness.decisions.person import approve
+from harness.decisions.person import approve, reject
 from harness.domain.records import Run
 from harness.domain.statuses import GateName, RunStatus, Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
+from harness.guard.hooks.projects import Projects
+from harness.guard.hooks.standing import opening_line, status_line
 from harness.ledger.facts import AlarmRaised
 from harness.ledger.project import open_project
+from harness.rendering.derived import write_derived
 from harness.rendering.policy_snapshot import policy_snapshot
-from tests.world import GOOD, InProcess, World, make_root
+from harness.rendering.standing import next_step
+from harness.views.snapshot import snapshot
+from tests.world import GOOD, POOR, InProcess, World, make_root
 
 
 @pytest.fixture
@@ -31,8 +36,26 @@ def said(world: World) -> dict[str, Any]:
 
 
 def due(world: World) -> tuple[str, str]:
-    standing = said(world)
-    return standing["next"], standing["command"]
+    """The next step, which every place that shows one says alike."""
+    project, step = world.project, next_step(world.project)
+    write_derived(project)
+    layout = project.layout
+    home = Projects(by_plugin=False).at(str(world.root))
+    assert home is not None
+    shown = {
+        "state": line_of(layout.state_md, "- next step: ")[len("- next step: ") :],
+        "briefing": layout.briefing.read_text("utf-8").split("## Next step\n\n")[1].split("\n")[0],
+        "status": snapshot(project, sandbox="none")["next"]["text"],
+    }
+    assert shown == dict.fromkeys(shown, step.text)
+    assert opening_line(home).endswith(f"; next: {step.text.replace('`', '')}")
+    assert status_line(home).endswith(f"next: {step.words}")
+    return step.words, step.command
+
+
+def line_of(path: Path, start: str) -> str:
+    (line,) = [line for line in path.read_text("utf-8").splitlines() if line.startswith(start)]
+    return line
 
 
 def evaluate(world: World, experiment: str, split: Split) -> None:
@@ -55,6 +78,7 @@ def test_before_a_plan_is_approved(tmp_path: Path) -> None:
         "best": "",
         "next": "write a plan",
         "command": "harness plan check",
+        "text": "write a plan: harness plan check",
     }
 
 
@@ -83,8 +107,10 @@ def test_each_stage_names_its_command_and_held_out_is_never_told(world: World) -
     assert due(world) == ("evaluate", f"harness evaluate {experiment}")
     assert said(world)["best"] == ""
     evaluate(world, experiment, Split.VALIDATION)
-    assert due(world) == ("ask the gate", f"harness gate check {experiment}")
+    result = f"harness experiment result {experiment} --summary TEXT"
+    assert due(world) == ("write the result", result)
     world.result(experiment)
+    assert due(world) == ("ask the gate", f"harness gate check {experiment}")
     assert check_gate(world.project, experiment, GateName.VALIDATION).verdict is Verdict.PASS
     best = said(world)["best"]
     assert 0.9 < float(best) <= 1.0
@@ -151,4 +177,25 @@ def test_a_verdict_that_is_no_pass_says_so(world: World) -> None:
     evaluate(world, experiment, Split.VALIDATION)
     verdict = check_gate(world.project, experiment, GateName.VALIDATION)  # result.md is missing
     assert verdict.verdict is not Verdict.PASS
-    assert due(world) == ("mend what the gate found", f"harness gate check {experiment}")
+    assert due(world) == ("mend what the gate found", "harness try --continue")
+
+
+def test_a_score_below_every_tier_is_decided(world: World) -> None:
+    experiment = world.open().id
+    world.train(experiment, POOR)
+    evaluate(world, experiment, Split.VALIDATION)
+    world.result(experiment)
+    assert check_gate(world.project, experiment, GateName.VALIDATION).verdict is Verdict.FAIL
+    step = next_step(world.project)
+    assert (step.text, step.by_person) == (
+        "try another hypothesis: `harness gate reject exp-0001 --reason TEXT` (by a person)",
+        True,
+    )
+    assert due(world)[0] == "try another hypothesis"
+
+
+def test_one_that_is_decided_leads_to_the_next(world: World) -> None:
+    experiment = world.open().id
+    reject(world.project, experiment, by="Ada", reason="No.")
+    assert next_step(world.project, experiment).words == "open an experiment"
+    assert due(world)[0] == "open an experiment"

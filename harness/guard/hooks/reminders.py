@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .hook_scene import HookScene
+    from .projects import HookedProject
 
 STOP = "Stop"
 MOST = 2
@@ -52,11 +53,9 @@ def before_stop(call: dict[str, Any], scene: HookScene) -> HookAnswer:
         and _count(current, "ended")
         and not _running(current)
     ):
-        experiment = current["id"]
         due = (
-            f"{experiment} has runs that ended and no verdict. Judge it now: `harness evaluate"
-            f" {experiment}`, then `harness gate check {experiment}`; or say in your answer why"
-            " that is left to a person."
+            f"{current['id']} has runs that ended and no verdict. Judge it now:"
+            f" {_way(home, current['id'])}; or say in your answer why that is left to a person."
         )
     return once(call, scene, STOP, UNJUDGED, due)
 
@@ -76,6 +75,15 @@ def once(call: dict[str, Any], scene: HookScene, event: str, rule: str, due: str
     role = role_of(call, home.snapshot)
     note(home, call, said(DENY, rule, due), event=event, role=role, now=scene.now)
     return HookAnswer(block=f"harness: {due}")
+
+
+def _way(home: HookedProject | None, experiment: str) -> str:
+    """The next step, and the last one."""
+    standing = home.snapshot.get("standing") if home else None
+    step = standing.get("command") if isinstance(standing, dict) else None
+    gate = f"harness gate check {experiment}"
+    lines = dict.fromkeys(line for line in (step, gate) if isinstance(line, str))
+    return ", then ".join(f"`{line}`" for line in lines)
 
 
 def _count(current: dict[str, Any], key: str) -> int:

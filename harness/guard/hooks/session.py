@@ -1,5 +1,9 @@
-"""SessionStart, SessionEnd and PreCompact: a session is told
-where things stand, and leaves a trace."""
+"""SessionStart and SessionEnd: a session is told where things
+stand, and leaves a trace.
+
+Before a compaction there is no hook: Claude Code would show its
+program's path, and SessionStart comes after it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     from .projects import HookedProject
     from .self_check import DeadGuard
 
-START, END, COMPACT = "SessionStart", "SessionEnd", "PreCompact"
+START, END = "SessionStart", "SessionEnd"
 LONGEST = 8000
 """Characters that the model gets in all."""
 BRIEFING = os.path.join(".harness", "memory", "BRIEFING.md")
@@ -132,14 +136,6 @@ def session_ended(call: dict[str, Any], scene: HookScene) -> HookAnswer:
             reason=str(call.get("reason"))[:40],
             control=control_digests(scene),
         )
-    return HookAnswer()
-
-
-def before_compact(call: dict[str, Any], scene: HookScene) -> HookAnswer:
-    """SessionStart, which comes after it, hands the briefing
-    over again."""
-    if scene.home is not None:
-        _note(call, scene.home, scene, COMPACT, trigger=str(call.get("trigger"))[:40])
     return HookAnswer()
 
 

@@ -21,31 +21,37 @@ LONGEST = 200
 """Characters of a line."""
 STATUS = "status"
 _LONGEST_NAME = 24
+_MARGIN = 6
+"""Columns that Claude Code leaves free beside the line."""
 
 
 def opening_line(home: HookedProject) -> str:
     """E.g. `harness: toy v1 approved, exp-0002 running, run-01
-    epoch 3/4; next: harness evaluate exp-0002`."""
+    epoch 3/3; next: harness evaluate exp-0002`."""
     standing, current = _standing(home), home.snapshot.get("open_experiment")
     plan = standing.get("plan")
     parts = [] if plan is None else [f"{plan} approved" if plan else "no plan approved"]
     if current:
-        parts += [f"{current['id']} {current['status']}", *_run_words(home)[:1]]
+        parts += [f"{current['id']} {current['status']}", *_run_words(home, with_loss=False)]
     parts = parts or ["no experiment is open here"]
-    command = standing.get("command")
-    return cut(f"harness: {', '.join(parts)}" + (f"; next: {command}" if command else ""))
+    step = standing.get("text")
+    then = f"; next: {step}" if step else ""
+    return cut(f"harness: {', '.join(parts)}", less=len(then)) + then
 
 
-def status_line(home: HookedProject) -> str:
-    """E.g. `exp-0002 run-01 epoch 3/4 loss 0.27, best 0.91,
-    next: decide`."""
+def status_line(home: HookedProject, columns: int = LONGEST) -> str:
+    """E.g. `exp-0002 run-01 epoch 3/3 loss 0.27, best 0.91,
+    next: decide`. `columns`: of the terminal, which cuts what
+    is longer: the next step then has a line of its own."""
     if home.trouble:
         return cut(f"harness: every tool call is denied, next: {home.mend}")
     standing, current = _standing(home), home.snapshot.get("open_experiment")
     parts = [" ".join([current["id"], *_run_words(home)])] if current else []
     parts += [f"best {standing['best']}"] if standing.get("best") else []
-    parts += [f"next: {standing['next']}"] if standing.get("next") else []
-    return cut(", ".join(parts))
+    where, then = cut(", ".join(parts)), standing.get("next")
+    step = f"next: {then}" if then else ""
+    apart = len(where) + len(step) + _MARGIN > columns
+    return ("\n" if apart else ", ").join(filter(None, (where, step)))
 
 
 def cut(text: str, *, less: int = 0) -> str:
@@ -61,8 +67,8 @@ def _standing(home: HookedProject) -> dict[str, str]:
     return {name: text for name, text in known if isinstance(text, str)}
 
 
-def _run_words(home: HookedProject) -> list[str]:
-    """["run-01 epoch 3/4", "loss 0.27", "alarm non_finite"] of
+def _run_words(home: HookedProject, *, with_loss: bool = True) -> list[str]:
+    """["run-01 epoch 3/3", "loss 0.27", "alarm non_finite"] of
     the newest run, as far as it says so."""
     runs = run_files(home, STATUS)
     if not runs:
@@ -70,14 +76,17 @@ def _run_words(home: HookedProject) -> list[str]:
     run, path = runs[-1]
     status = object_of(path)
     place = f"{run}{_progress(status)}"
-    return [place, *_metric(status.get("metrics")), *_alarm(home, run)]
+    loss = _metric(status.get("metrics")) if with_loss else []
+    return [place, *loss, *_alarm(home, run)]
 
 
 def _progress(status: dict[str, Any]) -> str:
+    """As `harness train` counts: from 0, and no end that was passed."""
     epoch, total = status.get("epoch"), status.get("total_epochs")
     if not _whole(epoch):
         return ""
-    return f" epoch {epoch}/{total}" if _whole(total) else f" epoch {epoch}"
+    last = total - 1 if _whole(total) else 0
+    return f" epoch {epoch}/{last}" if 0 < last >= epoch else f" epoch {epoch}"
 
 
 def _metric(metrics: Any) -> list[str]:

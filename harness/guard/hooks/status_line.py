@@ -14,7 +14,7 @@ from harness.guard.policy.json_text import dumps
 
 from .hook_scene import HookAnswer
 from .projects import read_json
-from .standing import status_line
+from .standing import LONGEST, status_line
 from .table import PROGRAM, STATUS_LINE
 
 TYPE_CHECKING = False
@@ -33,7 +33,12 @@ _SIGPIPE = 13
 def shown(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     _show(_theirs(call, scene))
     home = scene.home
-    return HookAnswer() if home is None else HookAnswer(line=status_line(home))
+    if home is None:
+        return HookAnswer()
+    # Claude Code says how wide its terminal is.
+    columns = scene.environment.get("COLUMNS", "")
+    wide = int(columns) if columns.isdecimal() and columns.isascii() else LONGEST
+    return HookAnswer(line=status_line(home, wide))
 
 
 def _show(text: bytes) -> None:

@@ -56,7 +56,6 @@ EVENTS: tuple[HookEvent, ...] = (
     HookEvent("SubagentStop", REMINDER, "subagents:before_stop", 20),
     HookEvent("SessionStart", OBSERVER, "session:session_started", 30),
     HookEvent("SessionEnd", OBSERVER, "session:session_ended", 10),
-    HookEvent("PreCompact", OBSERVER, "session:before_compact", 20),
 )
 STATUS_LINE = HookEvent("StatusLine", OBSERVER, "status_line:shown", 30)
 """No hook event: Claude Code calls the status line like one,

@@ -29,7 +29,6 @@ def test_the_events_and_what_their_failure_means():
         "SubagentStop": REMINDER,
         "SessionStart": OBSERVER,
         "SessionEnd": OBSERVER,
-        "PreCompact": OBSERVER,
     }
 
 
