@@ -82,7 +82,8 @@ def _run_words(home: HookedProject, *, with_loss: bool = True) -> list[str]:
 
 def _progress(status: dict[str, Any]) -> str:
     """As `harness train` counts: from 0, and no end that was passed."""
-    epoch, total = status.get("epoch"), status.get("total_epochs")
+    epoch: Any = status.get("epoch")
+    total: Any = status.get("total_epochs")
     if not _whole(epoch):
         return ""
     last = total - 1 if _whole(total) else 0
