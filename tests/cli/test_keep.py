@@ -81,7 +81,7 @@ def test_the_table_has_score_reference_comparison_verdict_and_one_next_step(
     ):
         assert words in text
     assert lines[-1] == (
-        "next: try another hypothesis: `harness gate reject exp-0002 --reason TEXT`"
+        "next: try another hypothesis: `harness gate reject exp-0002 --reason TEXT` (by a person)"
     )
     assert "it builds on exp-0001 (--parent names another)" in story.said["second"].stderr
 

@@ -196,7 +196,7 @@ def test_the_plugins_is_a_line_of_the_persons_own_settings(trained: HookProject,
     ]
     environment = {**trained.environment}
     del environment["CLAUDE_PROJECT_DIR"]
-    for folder, shown in ((trained.root, "exp-0002 run-01 epoch 3/4"), (tmp_path / "home", "")):
+    for folder, shown in ((trained.root, "exp-0002 run-01 epoch 3/3"), (tmp_path / "home", "")):
         folder.mkdir(exist_ok=True)
         payload = json.dumps({"session_id": "s-1", "cwd": str(folder)}).encode()
         ended = subprocess.run(
