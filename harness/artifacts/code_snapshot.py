@@ -26,6 +26,7 @@ from harness.artifacts.objects import (
 )
 from harness.artifacts.snapshot_index import SnapshotIndex, seen
 from harness.contract.artifacts import BY_NAME, DRAFT
+from harness.domain.variables import UNREGISTERED
 from harness.errors import UsageError
 from harness.files import atomic_write, sha256_bytes
 
@@ -36,9 +37,10 @@ MOST_UNTRACKED = 50 << 20
 _BYTE_CODE = (".pyc", ".pyo")
 """Python may run it in place of the source beside it, which people read."""
 _NOHUP = "nohup.out"
+_NO_CODE = ("__pycache__", UNREGISTERED)
 _PLANS = BY_NAME["plans"].path
 _SORTED = orjson.OPT_SORT_KEYS
-_SKIPPED_WITHOUT_GIT = frozenset({".venv", "venv", "__pycache__", "node_modules"})
+_SKIPPED_WITHOUT_GIT = frozenset({".venv", "venv", "__pycache__", "node_modules", UNREGISTERED})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,7 +323,7 @@ def _is_left_out(name: str, out: Set[str]) -> bool:
         return True
     if not rest:
         return name in out
-    if "__pycache__/" in name and "__pycache__" in name.split("/"):
+    if any(f"{folder}/" in name and folder in name.split("/") for folder in _NO_CODE):
         return True
     return bool(out) and any(parent in out for parent in _with_parents(name))
 

@@ -10,6 +10,7 @@ from harness.process import CARRIED, HANDED_ON, LOADER, MACHINE, OURS
 PASSED_ON = (*HANDED_ON, *MACHINE)
 """Everything else, keys above all, stays with the harness."""
 _PYTHONS = ("python", "python3")
+_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 
 
 def passed_on(inherited: Mapping[str, str]) -> dict[str, str]:
@@ -45,5 +46,19 @@ def found(program: str) -> str | None:
 
 
 def with_interpreter(argv: Sequence[str], interpreter: str) -> list[str]:
-    """`argv` with a first word `python` or `python3` replaced by the interpreter's path."""
-    return [interpreter, *argv[1:]] if argv and argv[0] in _PYTHONS else list(argv)
+    """`argv` with a first word `python` or `python3` replaced by the interpreter's path, and one
+    that names a program of its environment (torchrun, accelerate, a console script) by that."""
+    if argv and argv[0] in _PYTHONS:
+        return [interpreter, *argv[1:]]
+    own = None if not argv else _of_environment(argv[0], interpreter)
+    return list(argv) if own is None else [own, *argv[1:]]
+
+
+def _of_environment(word: str, interpreter: str) -> str | None:
+    """The program `word` beside the interpreter of a virtual or conda environment."""
+    programs = os.path.dirname(interpreter)
+    home = os.path.dirname(programs)
+    is_own = any(os.path.exists(os.path.join(home, mark)) for mark in _ENVIRONMENTS)
+    if not is_own or not word or os.path.basename(word) != word:
+        return None
+    return shutil.which(word, path=programs)

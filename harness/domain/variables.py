@@ -15,6 +15,8 @@ VALIDATION = "HARNESS_VALIDATION"  # the validation table, absolute; not set whe
 SPENT_SECONDS = "HARNESS_SPENT_SECONDS"  # trainers: what earlier attempts of the run took
 SPENT_TOKENS = "HARNESS_SPENT_TOKENS"  # trainers: what earlier attempts put through the model
 
+UNREGISTERED = "harness-runs"  # no variable: the folder of runs outside `harness train`
+
 CHECKPOINT = "HARNESS_CHECKPOINT"  # predict: the checkpoint to load, absolute
 INPUTS = "HARNESS_INPUTS"  # predict: rows without labels, absolute
 PREDICTIONS = "HARNESS_PREDICTIONS"  # predict: where to write csv or npz, absolute

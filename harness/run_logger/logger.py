@@ -24,9 +24,16 @@ from harness.errors import (
     RefusedError,
     UsageError,
 )
+from harness.run_logger.ranks import (
+    is_other,
+    launch,
+    rank_of,
+)
 from harness.run_logger.run_files import (
     RowFile,
     StatusFile,
+    new_folder,
+    shown_path,
 )
 from harness.run_logger.values import (
     Stamp,
@@ -38,7 +45,7 @@ from harness.run_logger.values import (
     whole,
 )
 
-_REQUIRED = (
+_GIVEN = (
     variables.RUN_DIR,
     variables.EXPERIMENT,
     variables.RUN,
@@ -60,11 +67,13 @@ os.register_at_fork(after_in_child=_count_fork)
 
 
 class RunLogger:
-    """Logs one run. Made by `from_environment()` inside a command that `harness train` launched.
+    """Logs one run. Made by `from_environment()`: inside a command that `harness train` launched
+    the run that it registered, elsewhere an unregistered one.
 
-    Safe to use from several threads. In processes with RANK > 0 and in forked children every call
-    does nothing. A row is one O_APPEND write without fsync; the status file is replaced at most
-    once a second and at state changes. A full disk raises OSError: no row is dropped silently.
+    Safe to use from several threads. In all processes of a training but the first, and in forked
+    children, every call does nothing. A row is one O_APPEND write without fsync; the status file is
+    replaced at most once a second and at state changes. A full disk raises OSError: no row is
+    dropped silently.
     """
 
     def __init__(
@@ -79,10 +88,13 @@ class RunLogger:
         checkpoint_every: int | None = None,
         rank: int = 0,
         clock: Clock | None = None,
+        registered: bool = True,
     ) -> None:
         self.experiment, self.run, self.seed, self.attempt = experiment, run, seed, attempt
         self.checkpoint_every = checkpoint_every
         self.checkpoint_dir = run_dir / "checkpoints"
+        self.registered = registered
+        """False outside `harness train`: such a run counts for no experiment."""
         self._token, self._run_dir, self._rank = token, run_dir, rank
         self._clock: Clock = clock or SystemClock()
         self._stamp = Stamp(self._clock)
@@ -96,6 +108,8 @@ class RunLogger:
         self._status_due = 0.0
         self._resumed: str | None = None  # a resume row that waits for the start row
         self._state = "new"  # then running, then ended
+        if run_dir.is_dir() or not self._silent():
+            self.checkpoint_dir.mkdir(parents=True, exist_ok=True)
 
     @classmethod
     def from_environment(
@@ -105,20 +119,21 @@ class RunLogger:
         *,
         command: Sequence[str] | None = None,
     ) -> "RunLogger":
-        """The logger of the run that the supervisor launched.
+        """The logger of the run that the supervisor launched; in a notebook, a debugger or a CI job
+        that of an unregistered run below `./harness-runs/`.
 
-        Raises RefusedError with the right command when the supervisor's variables are missing.
+        Raises RefusedError when the supervisor's variables are there in part.
         """
         values = os.environ if environ is None else environ
-        missing = [name for name in _REQUIRED if not values.get(name)]
+        missing = [name for name in _GIVEN if not values.get(name)]
+        again = sys.orig_argv if command is None else command
+        if len(missing) == len(_GIVEN):
+            return cls._unregistered(values, again, clock)
         if missing:
             raise RefusedError(
-                "This training was not started by the harness: its numbers would belong to no run."
-                f" Not set: {', '.join(missing)}.",
-                hint=(
-                    "Start it with"
-                    f" `{_right_command(values, sys.orig_argv if command is None else command)}`."
-                ),
+                f"Of what `harness train` sets, this is not set: {', '.join(missing)}. Its numbers"
+                " would belong to no run.",
+                hint=f"Start it with `{_right_command(values, again)}`.",
                 code="not_supervised",
             )
         every = values.get(variables.CHECKPOINT_EVERY)
@@ -130,8 +145,30 @@ class RunLogger:
             seed=int(values[variables.SEED]),
             attempt=int(values.get(variables.ATTEMPT) or 1),
             checkpoint_every=int(every) if every else None,
-            rank=int(values.get("RANK") or 0),
+            rank=rank_of(values),
             clock=clock,
+        )
+
+    @classmethod
+    def _unregistered(
+        cls, values: Mapping[str, str], command: Sequence[str], clock: Clock | None
+    ) -> "RunLogger":
+        rank = rank_of(values)
+        folder = new_folder(launch(values), make=rank == 0)
+        if rank == 0:
+            sys.stderr.write(
+                f"harness: unregistered run, logged to {shown_path(folder)}; it counts for no"
+                f" experiment. To count: `{_right_command(values, command)}`.\n"
+            )
+        return cls(
+            run_dir=folder,
+            experiment="unregistered",
+            run=folder.name,
+            token="",
+            seed=int(values.get(variables.SEED) or 0),
+            rank=rank,
+            clock=clock,
+            registered=False,
         )
 
     def start(
@@ -154,10 +191,10 @@ class RunLogger:
                 raise UsageError(
                     "start() was called twice.", hint="Call it once, before the first epoch."
                 )
-            self.checkpoint_dir.mkdir(parents=True, exist_ok=True)
             earlier = self._rows.last_row()
             self._state = "running"
             row: dict[str, Any] = {"token": self._token, "seed": self.seed}
+            row |= {} if self.registered else {"registered": False}
             if earlier is not None:
                 row["resumed_at"] = None if resumed_at is None else whole("epoch", resumed_at)
                 self.attempt = max(self.attempt, _attempt_of(earlier) + 1)
@@ -286,7 +323,7 @@ class RunLogger:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
+        if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
             self.end()
         else:
             self.end("failed", error=f"{type(error).__name__}: {error}"[:500])
@@ -313,7 +350,7 @@ class RunLogger:
             )
 
     def _silent(self) -> bool:
-        return self._forks != _forks or self._rank > 0
+        return self._forks != _forks or self._rank > 0 or is_other()
 
     def _inside(self, path: Path) -> str:
         home, target = self._run_dir.resolve(), path.resolve()
@@ -334,5 +371,8 @@ def _attempt_of(row: Mapping[str, Any]) -> int:
 
 
 def _right_command(values: Mapping[str, str], command: Sequence[str]) -> str:
-    experiment = values.get(variables.EXPERIMENT) or "EXPERIMENT"
-    return f"harness train {experiment} -- {shlex.join(['python', *command[1:]])}"
+    experiment = values.get(variables.EXPERIMENT) or "EXP"
+    words = command[1:]
+    # In a notebook the command is the kernel's.
+    words = ["train.py"] if any("ipykernel" in word for word in words) else words
+    return f"harness train {experiment} -- {shlex.join(['python', *words])}"

@@ -1,8 +1,11 @@
 """The two files that a run's logger writes: metrics.jsonl and training_status.json."""
 
 import contextlib
+import itertools
 import json
 import os
+import tempfile
+import time
 from dataclasses import (
     dataclass,
     fields,
@@ -10,6 +13,7 @@ from dataclasses import (
 from pathlib import Path
 from typing import Any
 
+from harness.domain import variables
 from harness.domain.training_status import TrainingStatus
 from harness.files import (
     atomic_write,
@@ -21,6 +25,39 @@ MOST_METRICS = 200
 _TAIL_BYTES = 64 * 1024
 _OWN = frozenset({"run", "seed", "attempt", "status", "updated_at", "error", "_latest"})
 """Fields that a new attempt sets itself."""
+
+
+def new_folder(name: str | None, *, make: bool) -> Path:
+    """The folder of an unregistered run, below the working directory, or below that of temporary
+    files where nothing can be written there. `name`: what its processes share; None: a new one."""
+    own = name or time.strftime("%Y%m%d-%H%M%S")
+    # Absolute: training may change the working directory.
+    base = Path(variables.UNREGISTERED).absolute()
+    if not make:
+        return base / own
+    try:
+        return _made(base, own, shared=name is not None)
+    except OSError:
+        return _made(Path(tempfile.mkdtemp(prefix=f"{base.name}-")), own, shared=True)
+
+
+def shown_path(folder: Path) -> Path:
+    """Relative where it lies below the working directory."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
+def _made(base: Path, own: str, *, shared: bool) -> Path:
+    base.mkdir(exist_ok=True)
+    ignored = base / ".gitignore"
+    if not ignored.exists():
+        ignored.write_text("*\n", "utf-8")
+    for number in itertools.count(1):
+        folder = base / (own if number == 1 else f"{own}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(exist_ok=shared)
+            return folder
+    raise AssertionError("count ends nowhere")
 
 
 class RowFile:

@@ -22,6 +22,7 @@ _LARGEST_INTEGER = 2**63
 _OUR_KEYS = frozenset(
     {"t", "event", "run", "attempt", "token", "epoch", "step", "metrics", "learning_rate"}
 )
+_BOOLS = ("bool", "torch.bool")
 _MILLISECONDS = tuple(f"{count:03d}Z" for count in range(1000))
 _MOST_KEYS = 10_000
 _keys: dict[Any, str] = {}
@@ -32,8 +33,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 def number(key: str, value: Any) -> str:
     """The JSON text of `value`; "NaN", "Infinity" or "-Infinity" in quotes when it is not finite.
 
-    Accepts what float() accepts except text, e.g. one-element tensors. Raises UsageError naming
-    `key` for everything else.
+    Accepts what float() accepts except text and truth values, e.g. one-element tensors. Raises
+    UsageError naming `key` for everything else.
     """
     kind = type(value)
     if kind is int and -_LARGEST_INTEGER < value < _LARGEST_INTEGER:
@@ -119,14 +120,17 @@ def _key(key: Any) -> str:
 
 
 def _as_float(key: str, value: Any) -> float:
-    if not isinstance(value, str | bytes | bytearray):
+    truth = isinstance(value, bool) or str(getattr(value, "dtype", "")) in _BOOLS
+    if not truth and not isinstance(value, str | bytes | bytearray):
         try:
             return float(value)
         except (TypeError, ValueError, OverflowError, RuntimeError):
             pass  # RuntimeError: a tensor of several elements
     raise UsageError(
         f"The metric {key!r} is {_shown(value)}; expected one number.",
-        hint="Log a float, an int or a scalar tensor; leave the key out when there is no value.",
+        hint="For yes or no log 1.0 or 0.0."
+        if truth
+        else "Log a float, an int or a scalar tensor; leave the key out when there is no value.",
         code="metric_not_a_number",
     )
 

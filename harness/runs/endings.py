@@ -20,9 +20,16 @@ from harness.gates.findings import finding
 from harness.runs.alarms import stopped
 from harness.runs.run_tail import RunRows
 
-_TAIL_BYTES = 8_192
+_TAIL_BYTES = 65_536
 _MOST_CHARACTERS = 400
+_RANK = re.compile(r"\[rank\d+\]:\s*")
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)\b.*\Z")
+_OF_LAUNCHER = re.compile(
+    r"[\w.]*(?:ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException)\b"
+)
+"""What torchrun, accelerate and spawn raise when one of their processes failed: it says which."""
+_EXIT_CODE = re.compile(r"exitcode\s*:\s*(-\d+)\b")
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*\Z")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _NOT_FOUND = ("not found", "cannot be started", "No such file or directory")
 
@@ -152,7 +159,20 @@ def explain(exit_code: int, lines: list[str]) -> str:
     if exit_code in (126, 127) and (not last or any(words in last for words in _NOT_FOUND)):
         return _short(f"never started: {last or 'the command was not found'}")
     # subprocess reports signal n as -n; a shell, and front.py, as 128 + n.
-    number = -exit_code if exit_code < 0 else exit_code - 128
+    if why := _signalled(-exit_code if exit_code < 0 else exit_code - 128):
+        return why
+    said = [_RANK.sub("", line) for line in lines]
+    errors = [line for line in said if _ERROR.match(line)]
+    own = [line for line in errors if not _OF_LAUNCHER.match(line)]
+    if not own and (killed := next(filter(None, map(_EXIT_CODE.search, reversed(said))), None)):
+        return f"one of its processes was {_signalled(-int(killed[1])) or killed[0]}"
+    if errors:
+        return _short(f"crashed: {(own or errors)[-1]}")
+    end = f"; stderr ends: {' | '.join(lines[-3:])}" if lines else ""
+    return _short(f"exit code {exit_code}{end}")
+
+
+def _signalled(number: int) -> str | None:
     if number == signal.SIGKILL:
         return (
             "killed by SIGKILL, which the harness did not send: perhaps the machine ran out of"
@@ -160,10 +180,7 @@ def explain(exit_code: int, lines: list[str]) -> str:
         )
     if 0 < number < signal.NSIG:
         return f"ended by {signal.Signals(number).name}, which the harness did not send"
-    if error := next((line for line in reversed(lines) if _ERROR.match(line)), None):
-        return _short(f"crashed: {error}")
-    end = f"; stderr ends: {' | '.join(lines[-3:])}" if lines else ""
-    return _short(f"exit code {exit_code}{end}")
+    return None
 
 
 def missing_package(reason: str, program: str) -> str | None:
@@ -173,6 +190,12 @@ def missing_package(reason: str, program: str) -> str | None:
         return None
     name = match[1].partition(".")[0]
     what = "this package, experiment-harness," if name == "harness" else name
+    if not _PYTHON.match(os.path.basename(program)):
+        return (
+            f"{program} ran this, and its Python has no module {name}. Set `interpreter` in"
+            f" .harness/config.toml to a Python that has {what.rstrip(',')} and {program}: a bare"
+            " name after `--` is looked up in its environment first; then train again."
+        )
     return (
         f"{program} ran this and has no module {name}: install {what} there (`{program} -m pip"
         " install ...`), or set `interpreter` in .harness/config.toml to the Python that has it;"

@@ -14,7 +14,7 @@ from harness.ledger.project import Project
 from harness.plans.review import script_of
 from harness.runs.launchers.launcher import LOCAL
 
-_RUNNERS = re.compile(r"(python|pypy)[\d.]*\Z|torchrun\Z|(ba|da)?sh\Z")
+_RUNNERS = re.compile(r"(python|pypy)[\d.]*\Z|torchrun\Z|accelerate\Z|(ba|da)?sh\Z")
 """Programs whose first word with the ending of a script is the script that they run."""
 
 

@@ -178,7 +178,7 @@ def _train_seeds(
         limits = RunLimits(run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s)
         task = seed_run(seed=seed, limits=limits, stopped=stopped.get(seed))
         run = done[seed] = supervise(task, interrupts).run
-        findings += findings_of(run, job.command[0])
+        findings += findings_of(run, job.ran_by)
         if run.status is not RunStatus.COMPLETED:
             break
     runs = [done[seed] for seed in wanted if seed in done]

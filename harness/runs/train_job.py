@@ -1,5 +1,6 @@
 """Everything that the runs of one `train` call share, checked before the first is registered."""
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ class TrainJob:
     """As it was asked for."""
     command: list[str]
     """With the interpreter's path."""
+    interpreter: str
     snapshot: Snapshot
     data: dict[str, str]
     python: dict[str, Any]
@@ -57,6 +59,12 @@ class TrainJob:
         return self.plan.budget.total_minutes * 60 - self.project.ledger.training_seconds(
             self.approved.name
         )
+
+    @property
+    def ran_by(self) -> str:
+        """The Python that ran the command, else the program whose Python nobody knows."""
+        beside = os.path.dirname(self.command[0]) == os.path.dirname(self.interpreter)
+        return self.interpreter if beside else self.command[0]
 
     def workspace(self, run: Run) -> Workspace:
         layout = self.project.layout
@@ -108,6 +116,7 @@ def prepare(
         approved=approved,
         argv=asked.argv,
         command=asked.command,
+        interpreter=interpreter,
         snapshot=snapshot,
         data=data_hashes(approved),
         python=python,

@@ -29,7 +29,9 @@ from typing import Any
 import torch
 
 from harness.artifacts.metrics_file import read_rows
+from harness.domain import variables
 from harness.run_logger import RunLogger
+from harness.run_logger.ranks import rank_of
 from harness.training.cadence import (
     Goal,
     goal_from_environment,
@@ -112,7 +114,7 @@ class Checkpointer:
         }
         self._parts = {name: part for name, part in parts.items() if part is not None}
         self._parts |= more or {}
-        self._rank = int(os.environ.get("RANK") or 0)
+        self._rank = rank_of(os.environ)
         self._processes = int(os.environ.get("WORLD_SIZE") or 1)
         self.every = every or log.checkpoint_every or 10
         self.step = 0
@@ -234,18 +236,20 @@ class Checkpointer:
     def _is_best(self, value: float | None) -> bool:
         if value is None:
             return False
-        return self._goal_known().better(float(value), self.best_value())
+        goal = self._goal_known()
+        return goal is not None and goal.better(float(value), self.best_value())
 
-    def _goal_known(self) -> Goal:
-        self._goal = self._goal or goal_from_environment()
+    def _goal_known(self) -> Goal | None:
+        """None where nobody says it: outside `harness train` the newest counts."""
+        if self._goal is None and (self._log.registered or variables.METRIC in os.environ):
+            self._goal = goal_from_environment()
         return self._goal
 
     def _best(self) -> Saved | None:
         best: Saved | None = None
         for saved in self._store.complete():
-            if saved.value is not None and self._goal_known().better(
-                saved.value, best.value if best else None
-            ):
+            goal = None if saved.value is None else self._goal_known()
+            if goal is not None and goal.better(saved.value, best.value if best else None):
                 best = saved
         return best
 

@@ -127,7 +127,6 @@ def test_w5_scalars_of_any_library_are_numbers_not_text(tmp_path: Path) -> None:
             "b": np.float64(0.25),
             "c": np.int64(3),
             "d": Decimal("0.5"),
-            "e": True,
             "f": 2**70,
             "g": 4,
         },
@@ -137,13 +136,15 @@ def test_w5_scalars_of_any_library_are_numbers_not_text(tmp_path: Path) -> None:
         "b": 0.25,
         "c": 3.0,
         "d": 0.5,
-        "e": 1.0,
         "f": 2.0**70,
         "g": 4,
     }
 
 
-@pytest.mark.parametrize("value", ["0.5", None, [1.0], {}, b"1", 1j, 10**400, np.zeros(2)])
+@pytest.mark.parametrize(
+    "value",
+    ["0.5", None, [1.0], {}, b"1", 1j, 10**400, np.zeros(2), True, np.True_, np.array([False])],
+)
 def test_a_metric_that_is_no_number_is_refused_by_name(tmp_path: Path, value: object) -> None:
     log = logger(tmp_path)
     with pytest.raises(UsageError, match="'val/loss'") as caught:
@@ -163,15 +164,19 @@ def test_further_numbers_may_not_take_the_loggers_names(tmp_path: Path) -> None:
         logger(tmp_path).epoch(0, {}, event=1)
 
 
-def test_without_the_supervisor_it_refuses_with_the_right_command() -> None:
-    with pytest.raises(RefusedError) as caught:
-        RunLogger.from_environment({}, command=["/usr/bin/python3", "train.py", "--note", "a b"])
-    assert caught.value.code == "not_supervised"
-    assert "`harness train EXPERIMENT -- python train.py --note 'a b'`" in caught.value.hint
+def test_a_truth_value_says_what_to_log_instead(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'early_stop' is True \(bool\)") as caught:
+        logger(tmp_path).epoch(0, {"early_stop": True})
+    assert "log 1.0 or 0.0" in caught.value.hint
+
+
+def test_with_a_part_of_the_supervisors_variables_it_refuses() -> None:
     with pytest.raises(RefusedError) as caught:
         RunLogger.from_environment(
             {"HARNESS_EXPERIMENT": "exp-0004"}, command=["python", "-m", "net.train"]
         )
+    assert caught.value.code == "not_supervised"
+    assert "HARNESS_RUN_TOKEN" in caught.value.message
     assert "`harness train exp-0004 -- python -m net.train`" in caught.value.hint
 
 
@@ -332,6 +337,30 @@ def test_other_ranks_and_forked_children_write_nothing(tmp_path: Path) -> None:
         [sys.executable, "-c", code], env=environ(tmp_path), cwd=REPOSITORY, check=True, timeout=60
     )
     assert [row.get("epoch") for row in lines(tmp_path)] == [None, 1, None]
+
+
+def leave(tmp_path: Path, code: int | None) -> None:
+    with logger(tmp_path) as log:
+        log.epoch(0, {"loss": 1.0})
+        sys.exit(code)
+
+
+@pytest.mark.parametrize(
+    ("code", "status_now", "error"),
+    [(0, "completed", None), (None, "completed", None), (3, "failed", "SystemExit: 3")],
+)
+def test_leaving_with_exit_code_0_is_an_end(
+    tmp_path: Path, code: int | None, status_now: str, error: str | None
+) -> None:
+    with pytest.raises(SystemExit):
+        leave(tmp_path, code)
+    assert (lines(tmp_path)[-1]["status"], status(tmp_path)["status"]) == (status_now,) * 2
+    assert lines(tmp_path)[-1].get("error") == error
+
+
+def test_the_folder_of_checkpoints_is_there_from_the_start(tmp_path: Path) -> None:
+    assert logger(tmp_path).checkpoint_dir.is_dir()
+    assert logger(tmp_path, RANK="1").checkpoint_dir.is_dir()
 
 
 def test_threads_do_not_mix_rows(tmp_path: Path) -> None:

@@ -119,3 +119,88 @@ def test_libraries_are_files_below_the_project_and_versions_elsewhere(tmp_path: 
     (site / "lib.py").write_text("x = 2\n")
     after = kept(str(own / "bin/python"))
     assert {name for name in before if before[name] != after[name]} == {"lib"}
+
+
+def test_a_program_of_another_environment_is_not_told_to_install() -> None:
+    reason = explain(1, ["ModuleNotFoundError: No module named 'torch'"])
+    hint = missing_package(reason, "/usr/bin/torchrun")
+    assert hint is not None
+    assert "a bare name after `--` is looked up in its environment first" in hint
+    assert "-m pip" not in hint
+
+
+TORCHRUN = """\
+[rank1]: Traceback (most recent call last):
+[rank1]:   File "/work/train.py", line 7, in <module>
+[rank1]:     raise ValueError("the labels are 1 to 10")
+[rank1]: ValueError: the labels are 1 to 10
+E1129 13:40:11.002000 41 torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: 1) local_rank: 1
+Traceback (most recent call last):
+  File "/venv/bin/torchrun", line 8, in <module>
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  rank      : 1 (local_rank: 1)
+  exitcode  : 1 (pid: 43)
+  error_file: <N/A>
+  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
+============================================================
+"""
+ACCELERATE = """\
+Traceback (most recent call last):
+KeyError: 'label'
+Traceback (most recent call last):
+  File "/venv/bin/accelerate", line 8, in <module>
+subprocess.CalledProcessError: Command '['/venv/bin/python', 'train.py']' returned non-zero exit status 1.
+"""
+SPAWN = """\
+Traceback (most recent call last):
+torch.multiprocessing.spawn.ProcessRaisedException:
+
+-- Process 1 terminated with the following error:
+Traceback (most recent call last):
+ZeroDivisionError: division by zero
+"""
+MEMORY = TORCHRUN[TORCHRUN.index("Traceback (most recent call last):\n  File") :]
+MEMORY = MEMORY.replace("exitcode  : 1 ", "exitcode  : -9 ")
+
+
+@pytest.mark.parametrize(
+    ("stderr", "reason"),
+    [
+        (TORCHRUN, "crashed: ValueError: the labels are 1 to 10"),
+        (ACCELERATE, "crashed: KeyError: 'label'"),
+        (SPAWN, "crashed: ZeroDivisionError: division by zero"),
+        (MEMORY, "one of its processes was killed by SIGKILL, which the harness did not send: "),
+        ("Traceback\nChildFailedError: train.py FAILED\n", "crashed: ChildFailedError: "),
+    ],
+)
+def test_a_failure_is_the_childs_own(stderr: str, reason: str) -> None:
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    assert explain(1, lines).startswith(reason)
+
+
+@pytest.mark.parametrize("mark", ["pyvenv.cfg", "conda-meta"])
+def test_a_bare_name_is_a_program_of_the_interpreters_environment(
+    tmp_path: Path, mark: str
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("python", "torchrun", "fit"):
+        (programs / name).write_text("#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+    python = str(programs / "python")
+    # Without the mark it is the system's Python: its neighbours are no environment's.
+    assert with_interpreter(["torchrun", "train.py"], python) == ["torchrun", "train.py"]
+    (tmp_path / mark).mkdir()
+    assert with_interpreter(["torchrun", "train.py"], python) == [
+        str(programs / "torchrun"),
+        "train.py",
+    ]
+    assert with_interpreter(["fit"], python) == [str(programs / "fit")]
+    assert with_interpreter(["python3", "a.py"], python) == [python, "a.py"]
+    for words in (["bash", "run.sh"], ["./torchrun"], []):
+        assert with_interpreter(words, python) == words

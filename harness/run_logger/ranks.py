@@ -1,0 +1,49 @@
+"""Which of the processes of one training this one is: all but the first log nothing."""
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Mapping
+
+_RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+"""torchrun and accelerate, srun, mpirun: over all nodes."""
+_PLACES = ("LOCAL_RANK", "NODE_RANK", "GROUP_RANK")
+"""On the node, and which node: Lightning starts its own processes with these alone."""
+_SIZES = ("WORLD_SIZE", "SLURM_NTASKS")
+_SPAWN = "torch.multiprocessing.spawn"
+
+
+def rank_of(environ: Mapping[str, str]) -> int:
+    """0 for the first process, and for the only one."""
+    for names in (_RANKS, _PLACES):
+        given = [int(value) for name in names if (value := environ.get(name, "")).isdigit()]
+        if given:
+            return given[0] if names is _RANKS else max(given)
+    return _spawned()
+
+
+def is_other() -> bool:
+    """Whether torch.distributed, once it is started, says that this is not the first process."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available():
+        return False
+    return bool(distributed.is_initialized() and distributed.get_rank() > 0)
+
+
+def launch(environ: Mapping[str, str]) -> str | None:
+    """A name that the processes of one launch share; None for a process alone."""
+    sizes = [size for name in _SIZES if (size := environ.get(name, "")).isdigit()]
+    several = any(int(size) > 1 for size in sizes) or rank_of(environ) > 0 or _is_spawned()
+    return f"launch-{os.getppid()}" if several else None
+
+
+def _spawned() -> int:
+    """The rank that `torch.multiprocessing.spawn` gives as the first argument."""
+    arguments = getattr(multiprocessing.current_process(), "_args", ())
+    return arguments[1] if _is_spawned() and isinstance(arguments[1], int) else 0
+
+
+def _is_spawned() -> bool:
+    process = multiprocessing.current_process()
+    target = getattr(process, "_target", None)
+    return getattr(target, "__module__", "") == _SPAWN and len(getattr(process, "_args", ())) > 1
