@@ -1,9 +1,9 @@
 """Which of the processes of one training this one is: all but the first log nothing."""
 
-import multiprocessing
 import os
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 """torchrun and accelerate, srun, mpirun: over all nodes."""
@@ -33,17 +33,20 @@ def is_other() -> bool:
 def launch(environ: Mapping[str, str]) -> str | None:
     """A name that the processes of one launch share; None for a process alone."""
     sizes = [size for name in _SIZES if (size := environ.get(name, "")).isdigit()]
-    several = any(int(size) > 1 for size in sizes) or rank_of(environ) > 0 or _is_spawned()
+    several = any(int(size) > 1 for size in sizes) or rank_of(environ) > 0 or bool(_arguments())
     return f"launch-{os.getppid()}" if several else None
 
 
 def _spawned() -> int:
     """The rank that `torch.multiprocessing.spawn` gives as the first argument."""
-    arguments = getattr(multiprocessing.current_process(), "_args", ())
-    return arguments[1] if _is_spawned() and isinstance(arguments[1], int) else 0
+    arguments = _arguments()
+    return arguments[1] if len(arguments) > 1 and isinstance(arguments[1], int) else 0
 
 
-def _is_spawned() -> bool:
-    process = multiprocessing.current_process()
-    target = getattr(process, "_target", None)
-    return getattr(target, "__module__", "") == _SPAWN and len(getattr(process, "_args", ())) > 1
+def _arguments() -> tuple[Any, ...]:
+    """Of a process of spawn's; () of any other."""
+    # Not imported: a process that multiprocessing started has it.
+    process = sys.modules.get("multiprocessing.process")
+    own = None if process is None else process.current_process()
+    target = getattr(own, "_target", None)
+    return getattr(own, "_args", ()) if getattr(target, "__module__", "") == _SPAWN else ()

@@ -2,7 +2,7 @@
 one line, and nothing of it is evidence."""
 
 import json
-import multiprocessing
+import multiprocessing.process
 import os
 import subprocess
 import sys
@@ -157,7 +157,7 @@ def test_a_process_of_torch_spawn_knows_its_rank(monkeypatch: pytest.MonkeyPatch
     wrapped.__module__ = "torch.multiprocessing.spawn"
     for rank in (0, 1):
         process = SimpleNamespace(_target=wrapped, _args=(print, rank, (), "error"))
-        monkeypatch.setattr(multiprocessing, "current_process", lambda one=process: one)
+        monkeypatch.setattr(multiprocessing.process, "current_process", lambda one=process: one)
         assert rank_of({}) == rank
     assert rank_of({"RANK": "5"}) == 5
 
