@@ -20,6 +20,7 @@ from harness.clock import (
     SystemClock,
 )
 from harness.domain import variables
+from harness.domain.plain_text import plain
 from harness.errors import (
     RefusedError,
     UsageError,
@@ -127,7 +128,7 @@ class RunLogger:
         values = os.environ if environ is None else environ
         missing = [name for name in _GIVEN if not values.get(name)]
         again = sys.orig_argv if command is None else command
-        if len(missing) == len(_GIVEN):
+        if not any(values.get(name) for name in _GIVEN if name != variables.SEED):
             return cls._unregistered(values, again, clock)
         if missing:
             raise RefusedError(
@@ -156,10 +157,11 @@ class RunLogger:
         rank = rank_of(values)
         folder = new_folder(launch(values), make=rank == 0)
         if rank == 0:
-            sys.stderr.write(
+            told = (
                 f"harness: unregistered run, logged to {shown_path(folder)}; it counts for no"
-                f" experiment. To count: `{_right_command(values, command)}`.\n"
+                f" experiment. To count: `{_right_command(values, command)}`."
             )
+            sys.stderr.write(f"{plain(told)}\n")
         return cls(
             run_dir=folder,
             experiment="unregistered",
