@@ -276,11 +276,11 @@ def judged(
     by.verb("evaluate", experiment, "--split", "held-out", *within, "--json")
     for number in range(1, attack.looks):
         _look_again(by, within, experiment, number)
-    gate(place, experiment, GateName.HELD_OUT, seen)
-    _act(place, attack, sandbox, values, seen, Moment.CLOSED)
-    verdict = gate(
-        place, experiment, GateName.HELD_OUT, seen
-    )  # as it stands when a person decides
+    verdict = gate(place, experiment, GateName.HELD_OUT, seen)
+    if Moment.CLOSED in attack.acts:
+        _act(place, attack, sandbox, values, seen, Moment.CLOSED)
+        # As it stands when a person decides.
+        verdict = gate(place, experiment, GateName.HELD_OUT, seen)
     if decide and verdict is not None and verdict.verdict is Verdict.PASS:
         _decide(place, experiment, verdict, seen)
     return verdict
