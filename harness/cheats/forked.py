@@ -5,7 +5,6 @@ Of this process it keeps what was loaded and what is known of the machine, such 
 confine; not its environment, folder, streams or open files.
 """
 
-import contextlib
 import importlib
 import io
 import os
@@ -68,7 +67,7 @@ def _ended(child: int, timeout_s: float) -> int:
 def _become(
     words: Sequence[str], cwd: Path, environment: Mapping[str, str], streams: Sequence[BinaryIO]
 ) -> None:
-    """Does not return."""
+    """Does not return, whatever is raised: nothing of it may go on in the lab's own code."""
     code = 1
     try:
         os.setsid()
@@ -76,24 +75,28 @@ def _become(
         for number, source in enumerate((null, *(stream.fileno() for stream in streams))):
             os.dup2(source, number)
         os.closerange(3, _MOST_OPEN)
-        os.chdir(cwd)
-        os.environ.clear()
-        os.environ.update(environment)
-        tempfile.tempdir = None  # it was chosen by the other environment
-        sys.argv = ["harness", *words]
         sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
         sys.stdout, sys.stderr = (
             io.TextIOWrapper(os.fdopen(number, "wb", closefd=False), "utf-8", line_buffering=True)
             for number in (1, 2)
         )
-        code = _called()
+        code = _started(words, cwd, environment)
+        sys.stdout.flush()
     finally:
-        # Whatever it raised, none of it may go on in the lab's own code.
+        os._exit(code)
+
+
+def _started(words: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> int:
+    try:
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(environment)
+        tempfile.tempdir = None  # it was chosen by the other environment
+        sys.argv = ["harness", *words]
+        return _called()
+    finally:
         if sys.exc_info()[0] is not None:
             traceback.print_exc()
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
-        os._exit(code)
 
 
 def _called() -> int:

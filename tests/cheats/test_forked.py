@@ -74,6 +74,8 @@ def test_it_ends_at_its_limit_and_what_it_raises_goes_no_further(
     def broken() -> int:
         raise RuntimeError("of the child")
 
+    gone = ran(monkeypatch, tmp_path / "gone", broken)
+    assert (gone.returncode, "FileNotFoundError" in gone.stderr) == (1, True)
     ended = ran(monkeypatch, tmp_path, broken)
     assert ended.returncode == 1
     assert "RuntimeError: of the child" in ended.stderr

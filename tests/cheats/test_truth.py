@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.cheats import forked
 from harness.cheats.attack import (
     AgentShell,
     Attack,
@@ -191,7 +192,12 @@ def test_an_agent_types_in_its_own_shell_and_a_person_does_not(
         typed.append((list(argv), dict(environment or {})))
         return CompletedProcess(argv, 0, "{}", "")
 
+    def copied(words: Any, *, environment: Any, **_: Any) -> Any:
+        return run(place, words, environment=environment)
+
     monkeypatch.setattr(LabProject, "run", run)
+    monkeypatch.setattr(forked, "run", copied)
+    monkeypatch.setattr(forked, "AVAILABLE", True)
     place = LabProject(base=tmp_path, seed=1)
     place.home.mkdir()
     monkeypatch.setattr(LabProject, "environment", lambda *_, **more: more)
@@ -205,12 +211,12 @@ def test_an_agent_types_in_its_own_shell_and_a_person_does_not(
             seen=Trail(),
         )
         by.verb("evaluate", "exp-0002")
-    (plain, variables), (isolated, outside), (_, persons) = typed
+    (plain, variables), (isolated, outside), (words, persons) = typed
     assert plain == [str(place.root / ".venv/bin/python"), "-m", "harness", "evaluate", "exp-0002"]
     assert variables == {"CLAUDECODE": "1", "PYTHONPATH": "/p/lib"}
     assert isolated[-3:] == ["--", "-c", 'export PYTHONPATH="/p/lib"; harness evaluate exp-0002']
     assert outside.keys() == {"PATH"}
-    assert persons == {}
+    assert (words, persons) == (["evaluate", "exp-0002"], {})
 
 
 def test_answers_are_compared_as_numbers_over_all_rows():
