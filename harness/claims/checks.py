@@ -7,6 +7,7 @@ from harness.claims import vocabulary as words
 from harness.claims.figures import Figure
 from harness.claims.known_facts import ClaimKind, KnownExperiment, KnownFacts, KnownScore
 from harness.claims.statements import Quantity, Statement
+from harness.domain.metric_words import understood
 
 _SPLIT = re.compile(r"\A(?:validation|valid|val|dev|eval|test|held out) (?!error\b)")
 """A split before a metric's name: training may log the plan's metric as `val/accuracy`."""
@@ -23,7 +24,10 @@ def of_plan(metric: str | None, experiment: KnownExperiment) -> Callable[[float]
         _SPLIT.sub("", _plain(written))
         for written in (metric or experiment.metric, experiment.metric)
     )
-    if name == plan or name == "score" or plan.endswith(f" {name}"):
+    # "F1" is said of f1_macro, "accuracy" of balanced_accuracy.
+    part = plan.endswith(f" {name}") or plan.startswith(f"{name} ")
+    part = part and (name, plan) != ("precision", "average precision")
+    if name == plan or name == "score" or part:
         return lambda value: value
     if words.COMPLEMENT.get(name) == plan:
         return lambda value: 1 - value
@@ -32,7 +36,8 @@ def of_plan(metric: str | None, experiment: KnownExperiment) -> Callable[[float]
 
 def _plain(name: str) -> str:
     spaced = re.sub(r"[ _/-]+", " ", name.strip().lower())
-    return words.SAME.get(spaced, spaced)
+    known = understood(name)
+    return words.SAME.get(spaced, spaced) if known is None else known.replace("_", " ")
 
 
 def check_value(statement: Statement, experiment: KnownExperiment, _known: KnownFacts) -> Answer:

@@ -1,7 +1,10 @@
 """Planted false claims are found, and honest lines stay quiet."""
 
+from dataclasses import replace
+
 import pytest
 
+from harness.claims.checks import of_plan
 from harness.claims.judge import JudgedClaim, judged
 from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts, KnownScore
 from harness.claims.sentences import sentences
@@ -328,3 +331,29 @@ def test_quotations_count_where_a_file_quotes_its_own_words():
 )
 def test_a_text_of_any_form_is_read(text):
     assert claims(text) == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("f1_macro", "macro F1"),
+        ("f1_macro", "F1"),
+        ("roc_auc", "AUROC"),
+        ("roc_auc", "AUC"),
+        ("roc_auc", "ROC AUC"),
+        ("r2", "R2"),
+        ("balanced_accuracy", "accuracy"),
+    ],
+)
+def test_a_metric_is_known_by_the_names_that_people_give_it(metric: str, said: str) -> None:
+    ours = replace(KNOWN.experiments[OURS], metric=metric)
+    change = of_plan(said, ours)
+    assert change is not None
+    assert change(0.5) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"), [("average_precision", "precision"), ("f1_macro", "recall")]
+)
+def test_another_metric_is_another(metric: str, said: str) -> None:
+    assert of_plan(said, replace(KNOWN.experiments[OURS], metric=metric)) is None
