@@ -16,17 +16,24 @@ from harness.rendering.derived import write_derived
 
 @contextlib.contextmanager
 def changing(
-    start: Path, *, restore: bool = False, new_config: bool = False, deriving: bool = False
+    start: Path,
+    *,
+    restore: bool = False,
+    new_config: bool = False,
+    deriving: bool = False,
+    again: bool = False,
 ) -> Iterator[Project]:
     """The project that contains `start`, open for writing; arguments and errors as `open_project`.
 
     A clone whose facts are not imported yet refuses commands that record facts
-    (facts_not_imported); `deriving` says that this command records none. The others record which
+    (facts_not_imported); `deriving` says that this command records none. `again`: it opened the
+    project before, and what there is to warn of was said. The others record which
     plain sessions worked here, before and after: the command may have opened the experiment.
     """
     with open_project(start, environment(), restore=restore, new_config=new_config) as opened:
         project = replace(opened, caller=caller_of(environment(), opened.settings.state))
-        warn_unguarded(project, environment())
+        if not again:
+            warn_unguarded(project, environment())
         records = not (restore or deriving)
         if records:
             project.ledger.require_imported()

@@ -93,7 +93,7 @@ def command(
     from where it stopped: what is done is not done again, and weights stay when only predict was
     mended. Exit 0 for PASS, 1 otherwise, 2 when nothing was begun.
     """
-    line = _line(idea, training_command, goes_on=goes_on, parent=parent)
+    line = _line(idea, goes_on=goes_on, parent=parent, rationale=rationale)
     given = read_values(values)
     attempt = Attempt(start=project, quiet=as_json)
     words = list(training_command) or None
@@ -112,16 +112,14 @@ def command(
             attempt.experiment = answer.document["experiment"]
             _say_opened(opened, attempt, parent)
     _go(attempt, words, given, sandbox)
-    with changing(project) as opened:
+    with changing(project, again=True) as opened:
         document, lines = shown(opened, attempt)
     emit(document, *lines, as_json=as_json)
     passed = document["verdict"] == Verdict.PASS and not attempt.stopped
     sys.exit(_INTERRUPTED if attempt.interrupted else 0 if passed else 1)
 
 
-def _line(
-    idea: Sequence[str], training: Sequence[str], *, goes_on: bool, parent: str | None
-) -> str | None:
+def _line(idea: Sequence[str], *, goes_on: bool, parent: str | None, rationale: str) -> str | None:
     """The idea; None for the open experiment. Raises UsageError."""
     if len(idea) > 1:
         whole = shlex.quote(" ".join(idea))
@@ -139,10 +137,11 @@ def _line(
             "--continue goes on with the open experiment, and an idea begins another one.",
             hint=f"{GO_ON}, or `harness try {shlex.quote(idea[0])}`.",
         )
-    if not idea and parent is not None:
+    if not idea and (parent is not None or rationale):
+        option = "--parent EXP" if parent is not None else "--rationale TEXT"
         raise UsageError(
-            "--parent belongs to a new experiment, and no idea was given.",
-            hint=f'`harness try "a wider MLP" --parent {parent}`.',
+            f"{option.split()[0]} belongs to a new experiment, and no idea was given.",
+            hint=f'Say the idea: `harness try "a wider MLP" {option}`.',
         )
     return idea[0] if idea else None
 
@@ -207,7 +206,7 @@ def _go(
     """Step after step, until one does not do what it should."""
     for name, step in _steps(attempt, words, values, sandbox):
         try:
-            with changing(attempt.start) as opened:
+            with changing(attempt.start, again=True) as opened:
                 answer = step(opened)
         except HarnessError as error:
             known = {"code": error.code, "message": error.message, "hint": error.hint}

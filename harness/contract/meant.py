@@ -134,7 +134,6 @@ MORE: dict[str, str] = {
     "harness keep": "--reason TEXT for words of yours",
     "harness gate check": "one experiment at a time",
     "harness experiment list": _SHOW,
-    "harness doctor": "`harness doctor --quick`",
 }
 """Command -> what is meant by a word too many."""
 

@@ -61,6 +61,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Story:
         "an id": ("exp-0001",),
         "both": (IDEA, "--continue"),
         "parent alone": ("--parent", "exp-0001"),
+        "reason alone": ("--rationale", "It has room."),
         "empty": ("",),
         "no value": (IDEA, "--set", "lr"),
     }.items():
@@ -83,7 +84,8 @@ def test_bad_input_opens_nothing(wrong: Story) -> None:
         ("no idea", "no_experiment", '`harness try "a wider MLP"`'),
         ("an id", "usage", "`harness try --continue`"),
         ("both", "usage", "`harness try --continue`"),
-        ("parent alone", "usage", '`harness try "a wider MLP" --parent exp-0001`'),
+        ("parent alone", "usage", '`harness try "a wider MLP" --parent EXP`'),
+        ("reason alone", "usage", '`harness try "a wider MLP" --rationale TEXT`'),
         ("empty", "usage", "one line"),
         ("no value", "usage", "`--set lr=0.1`"),
     ],
