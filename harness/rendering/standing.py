@@ -108,7 +108,7 @@ def _of(project: Project, current: Experiment | None) -> NextStep:
     if ledger.plan() is None:
         return _without_plan(project)
     if current is None or current.status in CLOSED_EXPERIMENTS:
-        return NextStep("open an experiment", "harness experiment new --hypothesis TEXT")
+        return NextStep("try an idea", 'harness try "IDEA"')
     name = current.id
     if any(run.experiment == name for run in ledger.open_runs()):
         return NextStep("wait for the training", f"harness watch {name}")

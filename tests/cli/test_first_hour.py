@@ -94,14 +94,14 @@ def hour(tmp_path_factory: pytest.TempPathFactory) -> Hour:
 
 
 TOLD = {
-    "approve": "open an experiment: harness experiment new --hypothesis TEXT",
+    "approve": 'try an idea: harness try "IDEA"',
     "new": "harness train exp-0001",
     "trained": "harness evaluate exp-0001",
     "failed": "mend predict: harness try --continue",
     "taken": "harness evaluate exp-0001",
     "score of first": "write the result: harness experiment result exp-0001 --summary TEXT",
     "first": "decide: harness keep exp-0001 (by a person)",
-    "kept": "open an experiment: harness experiment new --hypothesis TEXT",
+    "kept": 'try an idea: harness try "IDEA"',
     "trained child": "harness evaluate exp-0002",
     "result": "ask the gate: harness gate check exp-0002",
     "second": "decide: harness gate reject exp-0002 --reason TEXT (by a person)",

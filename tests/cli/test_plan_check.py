@@ -108,7 +108,7 @@ def test_approval_says_what_the_check_says_and_what_comes_next(journey: Journey)
     answer = journey.harness("plan", "approve")
     assert answer.exit_code == 0, answer.stderr
     assert "train.py, which is not in the project" in answer.stdout
-    assert "next: open an experiment: `harness experiment new" in answer.stdout
+    assert "next: try an idea: `harness try" in answer.stdout
     again = journey.harness("plan", "approve", "--json").document
     assert [finding["code"] for finding in again["findings"]] == ["script_not_in_place"]
 

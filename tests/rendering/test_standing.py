@@ -100,7 +100,7 @@ def test_with_one_seed_of_several_it_trains_on(world: World) -> None:
 
 def test_each_stage_names_its_command_and_held_out_is_never_told(world: World) -> None:
     assert said(world)["plan"].endswith(" v1")
-    assert due(world) == ("open an experiment", "harness experiment new --hypothesis TEXT")
+    assert due(world) == ("try an idea", 'harness try "IDEA"')
     experiment = world.open().id
     assert due(world) == ("train", f"harness train {experiment}")
     world.train(experiment)
@@ -120,7 +120,7 @@ def test_each_stage_names_its_command_and_held_out_is_never_told(world: World) -
     verdict = check_gate(world.project, experiment, GateName.HELD_OUT)
     assert due(world) == ("decide", f"harness keep {experiment}")
     approve(world.project, experiment, by="Ada", reason="good")
-    assert due(world) == ("open an experiment", "harness experiment new --hypothesis TEXT")
+    assert due(world) == ("try an idea", 'harness try "IDEA"')
     assert said(world)["best"] == best
     held_out = verdict.score["mean"]
     assert f"{held_out:.4g}" != best
@@ -197,5 +197,5 @@ def test_a_score_below_every_tier_is_decided(world: World) -> None:
 def test_one_that_is_decided_leads_to_the_next(world: World) -> None:
     experiment = world.open().id
     reject(world.project, experiment, by="Ada", reason="No.")
-    assert next_step(world.project, experiment).words == "open an experiment"
-    assert due(world)[0] == "open an experiment"
+    assert next_step(world.project, experiment).words == "try an idea"
+    assert due(world)[0] == "try an idea"
