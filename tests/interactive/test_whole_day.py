@@ -1,11 +1,14 @@
 """A whole day in one session of the real CLI: from data to a plan, a kept experiment, one that an
-alarm ends, a compaction, a resume and a decision. The person types in this one terminal only, and
-is asked for one permission."""
+alarm ends, a compaction, a resume and a decision. The person is asked for one permission; in
+`harness claude` they type in this one terminal only, in a plain `claude` their decisions are made in
+another."""
 
 import re
+import shlex
 import shutil
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +23,7 @@ from tests.interactive.sklearn_repository import git
 from tests.interactive.test_decide_inside import QUESTION, code_on, resize
 from tests.interactive.test_harness_claude import ended, program
 from tests.interactive.tmux import Terminal, interactive
+from tests.judge.inside import require_sandbox
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tmux") is None, reason="tmux is not installed: apt install tmux"
@@ -35,6 +39,13 @@ FAULTY = TRAIN.replace(
     '        log.epoch(lost, {"loss": float("nan")})\n    log.epoch(4, {"loss":',
 )
 """Its loss is not finite: the alarm that ends a run."""
+PLAIN = "plain"
+GRADES = {
+    "bwrap": "recomputed",
+    "landlock": "recomputed, local sockets not isolated",
+    PLAIN: "recomputed, session not isolated",
+}
+"""How a session runs -> what its scores are worth."""
 ALARMED = ("exp-0002 run-01", "alarm non_finite", "next: explain the alarm")
 """In the status line, as long as nothing explains it."""
 
@@ -52,13 +63,16 @@ def empty(tmp_path: Path) -> Journey:
 
 @dataclass
 class Day:
-    """What the person does at the terminal. `screens`: where each main moment is kept, at both
-    sizes."""
+    """What the person does. `screens`: where each main moment is kept, at both sizes. `elsewhere`:
+    the project in another terminal, where a plain session's decisions are made."""
 
     terminal: Terminal
     screens: Path
+    elsewhere: Journey | None
     asked: list[str] = field(default_factory=list)
     """The permissions that the person was asked for."""
+    typed: list[str] = field(default_factory=list)
+    """What they typed in another terminal."""
 
     def keep(self, moment: str) -> None:
         for columns, rows in ((80, 24), (120, 40)):
@@ -81,9 +95,27 @@ class Day:
         self.keep("permission")
         self.terminal.choose(EDITS, gone=EDITS)
 
-    def decide(self, moment: str, *, shown: str = "") -> None:
-        """Answer the judge, and go back to the session; `shown`: what counts from then on, which it
-        puts before it is asked again."""
+    def decide(
+        self, prompt: str, answer: str, moment: str, verb: Sequence[str], *, shown: str = ""
+    ) -> None:
+        """Have Claude run a person's verb, and decide; `shown`: what counts from then on, which the
+        harness puts before they are asked again."""
+        if self.elsewhere is None:
+            self.terminal.say(prompt, until=QUESTION)
+            self._answer_the_judge(moment, shown)
+            self.terminal.wait_for(answer)
+            return
+        self.terminal.say(prompt, until=answer)
+        self.keep(moment)
+        self.typed.append(" ".join(verb[:2]))
+        said = self.elsewhere.harness(*verb)
+        if shown:
+            assert (said.exit_code, shown in said.stderr) == (2, True), said.stderr
+            confirming = said.stderr.rpartition("`harness ")[2].split("`")[0]
+            said = self.elsewhere.harness(*confirming.split())
+        must(said)
+
+    def _answer_the_judge(self, moment: str, shown: str) -> None:
         code = code_on(self.terminal)
         self.keep(moment)
         self.terminal.keys(code, "Enter")
@@ -126,66 +158,71 @@ def trying(root: Path, number: int, train: str) -> list[Turn]:
     ]
 
 
-KEEP = "harness keep exp-0001"
-DROP = "harness gate reject exp-0002 --reason 'Its loss is not finite.'"
+APPROVE = ("plan", "approve", "plan.md")
+KEEP = ("keep", "exp-0001")
+DROP = ("gate", "reject", "exp-0002", "--reason", "Its loss is not finite.")
 
 
+def asking(label: str, verb: Sequence[str], answer: str) -> list[Turn]:
+    return [[bash(label, shlex.join(["harness", *verb]))], answer]
+
+
+def left(terminal: Terminal, home: Path) -> None:
+    terminal.write("/exit")
+    terminal.keys("Enter")
+    ended(home)
+
+
+@pytest.mark.parametrize("mode", GRADES)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Path) -> None:
+def test_a_day_with_one_permission(empty: Journey, tmp_path: Path, mode: str) -> None:
+    if mode != PLAIN:
+        require_sandbox(mode)
     root, session, screens = empty.root, str(uuid.uuid4()), tmp_path / "screens"
     screens.mkdir()
     script: dict[str, list[Turn]] = {
         "Draft this project's plan": drafting(root),
-        "PLEASE RUN IT": [
-            [bash("approve", "harness plan approve plan.md")],
-            "PLAN-STANDS",
-        ],
+        "PLEASE RUN IT": asking("approve", APPROVE, "PLAN-STANDS"),
         "Try this idea in one experiment, from its opening to the gate: nearest": [
             *trying(root, 1, TRAIN),
             "TRIED-AND-JUDGED",
         ],
-        "PLEASE KEEP IT": [[bash("keep", KEEP)], "IT-IS-KEPT"],
+        "PLEASE KEEP IT": asking("keep", KEEP, "IT-IS-KEPT"),
         "Try this idea in one experiment, from its opening to the gate: a loss": [
             *trying(root, 2, FAULTY),
             "THE-ALARM-ENDED-IT",
         ],
     }
-    started = program("bwrap")
+    started = () if mode == PLAIN else program(mode)
     with open_gateway(script) as gateway:
         words = ("--session-id", session, "--permission-mode", "default")
         with interactive(
             root, empty.home, gateway, *words, program=started, by_hand=True
         ) as terminal:
-            day = Day(terminal, screens)
+            day = Day(terminal, screens, empty if mode == PLAIN else None)
             terminal.wait_for("harness:")
             day.keep("start")
             terminal.say("/harness:plan three blobs, from data/", until=EDITS)
             day.allow_edits()
             terminal.wait_for("PLAN-DRAFTED", patience=WORKING_S)
             day.keep("plan-drafted")
-            terminal.say("PLEASE RUN IT", until=QUESTION)
-            day.decide("plan", shown="accuracy")
-            terminal.wait_for("PLAN-STANDS")
+            day.decide("PLEASE RUN IT", "PLAN-STANDS", "plan", APPROVE, shown="accuracy")
             terminal.say(
                 "/harness:try nearest centroids", until="TRIED-AND-JUDGED", patience=WORKING_S
             )
             day.keep("judged")
-            terminal.say("PLEASE KEEP IT", until=QUESTION)
-            day.decide("kept")
-            terminal.wait_for("IT-IS-KEPT")
+            day.decide("PLEASE KEEP IT", "IT-IS-KEPT", "kept", KEEP)
             terminal.say("/harness:try a loss", until="THE-ALARM-ENDED-IT", patience=WORKING_S)
             terminal.wait_for(*ALARMED)
             day.keep("alarm")
             terminal.say("/compact", until="Compacted")
             day.keep("compacted")
-            terminal.write("/exit")
-            terminal.keys("Enter")
-            ended(empty.home)
+            left(terminal, empty.home)
         assert gateway.failure is None
         requests = gateway.requests
     # The resumed session repeats what the commands said before, behind what the person types.
-    with open_gateway({"PLEASE DROP IT": [[bash("drop", DROP)], "IT-IS-DROPPED"]}) as gateway:
+    with open_gateway({"PLEASE DROP IT": asking("drop", DROP, "IT-IS-DROPPED")}) as gateway:
         again = ("--resume", session, "--permission-mode", "default")
         with interactive(
             root, empty.home, gateway, *again, program=started, by_hand=True
@@ -193,15 +230,15 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
             day.terminal = terminal
             terminal.wait_for(*ALARMED)
             day.keep("resumed")
-            terminal.say("PLEASE DROP IT", until=QUESTION)
-            day.decide("dropped")
-            terminal.wait_for("IT-IS-DROPPED")
+            day.decide("PLEASE DROP IT", "IT-IS-DROPPED", "dropped", DROP)
             day.keep("end")
         told: dict[str, str] = {}
         for request in (*requests, *gateway.requests):
             told |= tool_results(request.body)
     assert gateway.failure is None
     assert len(day.asked) == 1, day.asked
+    second = ["plan approve", "keep exp-0001", "gate reject"] if mode == PLAIN else []
+    assert day.typed == second
     assert "plan.md can be approved" in told["check"]
     assert "verdict PASS" in " ".join(told["try1"].split())
     assert "non_finite" in told["try2"]
@@ -214,6 +251,7 @@ def test_a_day_in_one_terminal_with_one_permission(empty: Journey, tmp_path: Pat
         "exp-0001": "kept",
         "exp-0002": "discarded",
     }
+    assert rows[0]["evidence"] == GRADES[mode]
     audit = empty.harness("audit", "--json", CLAUDE_CONFIG_DIR=str(empty.home / "config"))
     assert audit.document["unguarded"] == []
     ended(empty.home)
