@@ -224,6 +224,17 @@ def test_the_end_and_a_compaction_leave_a_receipt(project: HookProject):
     assert (compact["event"], compact["source"]) == ("SessionStart", "compact")
 
 
+def test_after_a_resume_the_line_comes_once_with_the_first_answer(sound: HookProject):
+    start_line = started(sound).person
+    assert start_line.startswith("harness: ")
+    assert sound.event("Stop", stop_hook_active=False).person == ""
+    start(sound, "resume")
+    assert sound.event("Stop", stop_hook_active=False).person == start_line
+    assert sound.event("Stop", stop_hook_active=False).person == ""
+    start(sound, "compact")
+    assert sound.event("Stop", stop_hook_active=False).person == ""
+
+
 class TestServer:
     """mcp.py becomes the `harness mcp` of the session's project."""
 

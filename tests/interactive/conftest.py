@@ -1,6 +1,7 @@
 """Projects for the proofs. What may not change in the lab never does, so all of them share it."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,15 @@ FILTER = "harness/domain/plain_text.py"
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+def the_lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     return places.make_lab(tmp_path_factory.mktemp("lab"))
+
+
+@pytest.fixture
+def lab(the_lab: Lab) -> Iterator[Lab]:
+    """What the CLI's dialogs write in the project goes with the test."""
+    yield the_lab
+    (the_lab.root / ".claude/settings.local.json").unlink(missing_ok=True)
 
 
 @pytest.fixture

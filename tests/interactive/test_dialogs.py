@@ -51,9 +51,7 @@ def test_each_dialog_of_the_cli_leaves_a_pass_as_it_is(fresh: Journey) -> None:
     prompts = {"PLEASE LOOK": [[bash("look", "harness status")], "LOOKED-AT-IT"]}
     with (
         open_gateway(prompts) as gateway,
-        interactive(
-            fresh.root, fresh.home, gateway, "--permission-mode", "default", by_hand=True
-        ) as terminal,
+        interactive(fresh.root, fresh.home, gateway, "--permission-mode", "default") as terminal,
     ):
         local = settings(claude, "settings.local.json")
         assert local == {"enabledMcpjsonServers": ["harness"]}
@@ -95,9 +93,7 @@ def test_what_is_allowed_at_init_asks_nothing(tmp_path: Path, mode: str) -> None
     prompts = {**READS, "The harness says": ["STATUS-ANSWER"]}
     with (
         open_gateway(prompts) as gateway,
-        interactive(
-            project.root, project.home, gateway, "--permission-mode", mode, by_hand=True
-        ) as terminal,
+        interactive(project.root, project.home, gateway, "--permission-mode", mode) as terminal,
     ):
         terminal.say("/harness:status", until="STATUS-ANSWER")
         terminal.say("READ-ALL", until="READ-IT-ALL")
@@ -110,8 +106,6 @@ def test_what_is_allowed_at_init_asks_nothing(tmp_path: Path, mode: str) -> None
 def test_without_it_the_cli_asks(fresh: Journey) -> None:
     with (
         open_gateway(READS) as gateway,
-        interactive(
-            fresh.root, fresh.home, gateway, "--permission-mode", "default", by_hand=True
-        ) as terminal,
+        interactive(fresh.root, fresh.home, gateway, "--permission-mode", "default") as terminal,
     ):
         assert "harness status" in terminal.say("READ-ALL", until=ASKED)

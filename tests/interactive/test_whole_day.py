@@ -197,9 +197,7 @@ def test_a_day_with_one_permission(empty: Journey, tmp_path: Path, mode: str) ->
     started = () if mode == PLAIN else program(mode)
     with open_gateway(script) as gateway:
         words = ("--session-id", session, "--permission-mode", "default")
-        with interactive(
-            root, empty.home, gateway, *words, program=started, by_hand=True
-        ) as terminal:
+        with interactive(root, empty.home, gateway, *words, program=started) as terminal:
             day = Day(terminal, screens, empty if mode == PLAIN else None)
             terminal.wait_for("harness:")
             day.keep("start")
@@ -224,9 +222,7 @@ def test_a_day_with_one_permission(empty: Journey, tmp_path: Path, mode: str) ->
     # The resumed session repeats what the commands said before, behind what the person types.
     with open_gateway({"PLEASE DROP IT": asking("drop", DROP, "IT-IS-DROPPED")}) as gateway:
         again = ("--resume", session, "--permission-mode", "default")
-        with interactive(
-            root, empty.home, gateway, *again, program=started, by_hand=True
-        ) as terminal:
+        with interactive(root, empty.home, gateway, *again, program=started) as terminal:
             day.terminal = terminal
             terminal.wait_for(*ALARMED)
             day.keep("resumed")

@@ -118,10 +118,10 @@ def interactive(
     *words: str,
     program: Sequence[str] = (),
     size: tuple[int, int] = (110, 60),
-    by_hand: bool = False,
 ) -> Iterator[Terminal]:
-    """`claude` in `project`, or another `program` that starts it, as for a person who has answered
-    the first-run screens and trusts the folder; `by_hand`: each dialog is answered by keys. `size`: columns and lines."""
+    """`claude` in `project`, or another `program` that starts it, at its input line. Each dialog on
+    the way is answered by keys, as by a person who starts it here for the first time. `size`:
+    columns and lines."""
     sockets = tempfile.mkdtemp(
         prefix="hx-", dir="/tmp"
     )  # a socket's path has a hundred characters at most
@@ -130,9 +130,9 @@ def interactive(
         "TERM": "xterm-256color",
         "TMUX_TMPDIR": sockets,
     }
-    (home / "config" / ".claude.json").write_text(
-        json.dumps(SET_UP if by_hand else answered(project, gateway.key)), "utf-8"
-    )
+    own = home / "config" / ".claude.json"
+    if not own.exists():
+        own.write_text(json.dumps(SET_UP), "utf-8")
     terminal = Terminal(f"harness-{uuid.uuid4().hex[:12]}", environment)
     columns, lines = map(str, size)
     start = ("new-session", "-d", "-s", "main", "-x", columns, "-y", lines, "-c", str(project))
@@ -144,21 +144,6 @@ def interactive(
     finally:
         terminal._tmux("kill-server")
         shutil.rmtree(sockets, ignore_errors=True)
-
-
-def answered(project: Path, key: str) -> dict[str, object]:
-    """The CLI's own file after its first-run questions."""
-    trusted = {
-        "hasTrustDialogAccepted": True,
-        "hasCompletedProjectOnboarding": True,
-        "enabledMcpjsonServers": ["harness"],
-    }
-    return {
-        "hasCompletedOnboarding": True,
-        "theme": "dark",
-        "projects": {str(project): trusted},
-        "customApiKeyResponses": {"approved": [key[-20:]], "rejected": []},
-    }
 
 
 SET_UP = {"hasCompletedOnboarding": True, "theme": "dark"}

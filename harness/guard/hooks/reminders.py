@@ -13,6 +13,7 @@ from harness.guard.policy.decide import DENY, role_of
 
 from .alarms import due as due_for
 from .hook_scene import HookAnswer
+from .session import resumed_line
 from .session_receipts import lines_back, note, said, session_of
 
 TYPE_CHECKING = False
@@ -31,7 +32,15 @@ UNJUDGED, UNEXPLAINED = "runs_not_judged", "alarms_not_explained"
 def before_stop(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     """Asked once: runs of the open experiment have ended and an
     alarm of theirs is not explained, or no verdict says what
-    they are worth."""
+    they are worth. To the person of a resumed session the line
+    that others see at their start."""
+    asked = _asked(call, scene)
+    if scene.home is not None:
+        asked.person = resumed_line(call, scene.home, scene)
+    return asked
+
+
+def _asked(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     home = scene.home
     current = home.snapshot.get("open_experiment") if home else None
     open_runs = current.get("undiagnosed") if current else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import islice
 
 from harness.guard.policy.decide import role_of
 
@@ -18,7 +19,7 @@ from .judge_socket import CLIENT, SANDBOX, is_inside
 from .other_plugins import changing_plugins
 from .other_plugins import said as said_of_plugins
 from .self_check import dead_guards
-from .session_receipts import note, said, session_of
+from .session_receipts import lines_back, note, said, session_of
 from .standing import cut, opening_line
 
 TYPE_CHECKING = False
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from .projects import HookedProject
     from .self_check import DeadGuard
 
-START, END = "SessionStart", "SessionEnd"
+START, END, STOP = "SessionStart", "SessionEnd", "Stop"
+_LOOKED_AT = 200
+"""Receipts back to the start of a session that was resumed."""
 LONGEST = 8000
 """Characters that the model gets in all."""
 BRIEFING = os.path.join(".harness", "memory", "BRIEFING.md")
@@ -64,8 +67,24 @@ def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     others = said_of_plugins(changing_plugins(home.root, scene.claude_folder))
     warning += f"harness: {others}\n" if others else ""
     said = f"{warning}harness: {_mode(scene)}\n"
-    person = _dead_line(dead) if dead else opening_line(home)
-    return HookAnswer(context=said + _briefing(home, LONGEST - len(said)), person=person)
+    context = said + _briefing(home, LONGEST - len(said))
+    return HookAnswer(context=context, person=_line(home, dead))
+
+
+def resumed_line(call: dict[str, Any], home: HookedProject, scene: HookScene) -> str:
+    """The line for the person, once after `--resume`: Claude Code
+    shows none of SessionStart then, and what stands on the
+    screen is of the earlier session. Empty elsewhere."""
+    newest = islice(lines_back(home, session_of(call)), _LOOKED_AT)
+    told = (line for line in newest if START in (line.get("event"), line.get("rule")))
+    if next(told, {}).get("source") != "resume":
+        return ""
+    note(home, call, said(None, START), event=STOP, role="main", now=scene.now)
+    return _line(home, dead_guards(scene))
+
+
+def _line(home: HookedProject, dead: list[DeadGuard]) -> str:
+    return _dead_line(dead) if dead else opening_line(home)
 
 
 def _dead_line(dead: list[DeadGuard]) -> str:
