@@ -40,9 +40,9 @@ def test_the_start_a_denial_and_a_reminder(lab: Lab, size: tuple[int, int]) -> N
         open_gateway(prompts) as gateway,
         interactive(lab.root, home, gateway, size=size) as terminal,
     ):
-        line = "exp-0001 run-03 epoch 0/1"
-        screen = words(terminal.wait_for(line, "next: evaluate"))
-        assert "harness: toy v1 approved, exp-0001 running, run-03 epoch 0/1;" in screen
+        line = "exp-0001 run-03 epoch 0 "
+        screen = words(terminal.wait_for("startup says: harness:", line, "next: evaluate"))
+        assert "harness: toy v1 approved, exp-0001 running, run-03 epoch 0;" in screen
         assert "next: harness evaluate exp-0001" in screen
         screen = words(terminal.say("PLEASE CHANGE IT", until="Noted."))
         assert "exp-0001 has runs that ended and no verdict" in screen

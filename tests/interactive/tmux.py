@@ -146,7 +146,7 @@ def interactive(
         shutil.rmtree(sockets, ignore_errors=True)
 
 
-SET_UP = {"hasCompletedOnboarding": True, "theme": "dark"}
+SET_UP = {"hasCompletedOnboarding": True}
 """The CLI's own file after it was set up on this machine, which takes a call to its makers. No
 dialog is answered by it."""
 START_DIALOGS = (
