@@ -267,6 +267,9 @@ READS_AND_ORDINARY_WORK = [
     "harness status; harness experiment list --json",
     "harness gate check exp-0002",
     "harness train exp-0002 -- python train.py",
+    "harness try 'a wider MLP' --set lr=0.1 -- python train.py",
+    "harness try --continue",
+    "harness report",
     "harness --help | grep init",
     "cd sub && ls && cd -",
 ]

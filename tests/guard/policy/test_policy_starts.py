@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from harness.contract.roles import ASKED_VERBS, HUMAN_VERBS
 from harness.guard.shell.decide_with_tree import judge_call
 
 VERB = "harness gate approve exp-0002"
@@ -155,6 +156,31 @@ def test_a_persons_verb_is_denied_behind_any_launcher(project, command):
         ("deny", "unclear_start"),
     )
     assert said["hint"]
+
+
+@pytest.mark.parametrize(
+    ("command", "verb"),
+    [
+        ("harness keep", "keep"),
+        ("cd sub && harness --project . keep exp-0002 --reason fine", "keep"),
+        ("harness report --out notes.md", "report --out"),
+        ("harness report", None),
+        ("harness try 'keep the best' --rationale keep -- python train.py keep", None),
+    ],
+)
+def test_of_the_short_verbs_keep_is_a_persons(project, command, verb):
+    said = project.bash(
+        command,
+        mode="interactive",
+        human_verbs=[list(each) for each in HUMAN_VERBS],
+        asked_verbs=[list(each) for each in ASKED_VERBS],
+    )
+    if verb is None:
+        assert said is None or said["permission"] != "deny"
+        return
+    assert (said["permission"], said["rule"]) == ("deny", "human_verb")
+    assert f"`harness {verb}` must be run by a person" in said["reason"]
+    assert ("In `harness claude` you may run it" in said["hint"]) is (verb == "keep")
 
 
 def test_a_persons_verb_comes_with_the_line_that_they_type(project):
