@@ -3,36 +3,32 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from harness.cli.data import HELD_OUT, VALIDATION, told
 from harness.cli.data import document as split_document
+from harness.cli.first_start import Start, asker, begin, gather, require_no_plan
 from harness.cli.output import emit, environment, json_option
 from harness.cli.person import require_person
-from harness.clock import SystemClock
-from harness.contract.artifacts import BY_NAME, INNER_PLAN
 from harness.contract.installation import VENDORED
 from harness.doctor.doctor import run_doctor
 from harness.doctor.enclosing_session import enclosing_session
 from harness.doctor.report import Report
 from harness.domain.statuses import HooksMode
-from harness.errors import HarnessError, RefusedError
-from harness.files import atomic_write
+from harness.errors import HarnessError
 from harness.install.file_changes import Conflict, FileChange
 from harness.install.install import Installation, install
 from harness.install.removal import Removal, remove
-from harness.plans.data_split import DataSplit, SplitOptions, split_table
-from harness.plans.scaffold import PLAN_FORM, filled_plan
+from harness.plans.approval import check_plan
+from harness.plans.review import as_one_error
 
 _NEXT = "next: fill in {plan}, then `harness plan check {plan}` and `harness plan approve {plan}`"
 
 _READY = (
-    "next: set the tiers in {plan} and write train.py and predict.py (or let agents), then `harness"
-    " plan check {plan}` and `harness plan approve {plan}`"
+    'next: read {plan}, then `harness plan approve{named}`; then `harness try "first"` (or'
+    " `harness experiment new --hypothesis TEXT`) runs an experiment to its gate"
 )
 
 
@@ -59,9 +55,11 @@ _READY = (
     "table",
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
-    help="A table to split as `harness data split` does; plan.md is filled in from it.",
+    help="A table to split as `harness data split` does; plan.md and, where there are none, a train"
+    " and a predict program are written for it.",
 )
-@click.option("--label", default=None, help="With --data: the column to predict.")
+@click.option("--label", default=None, help="The column to predict; asked for on a terminal.")
+@click.option("--metric", default=None, help="E.g. roc_auc; by default what fits the label.")
 @click.option("--group", default=None, help="With --data: rows with the same value stay together.")
 @click.option("--time", default=None, help="With --data: the newest rows are held out.")
 @json_option
@@ -73,6 +71,7 @@ def command(
     allow: bool,
     table: Path | None,
     label: str | None,
+    metric: str | None,
     group: str | None,
     time: str | None,
     as_json: bool,
@@ -85,9 +84,8 @@ def command(
     """
     # No terminal needed: init approves no plan and no score, and scripts set projects up.
     by = require_person("init", environment(), needs_terminal=False)
-    if (table is None) != (label is None) or (table is None and (group or time)):
-        raise click.UsageError("--data TABLE and --label COLUMN belong together.")
-    if table is not None and (dry_run or take_out):
+    asked = any(one is not None for one in (table, label, metric, group, time))
+    if asked and (dry_run or take_out):
         raise click.UsageError("--data goes with neither --dry-run nor --remove.")
     if allow and take_out:
         raise click.UsageError("--allow and --remove exclude each other.")
@@ -97,72 +95,24 @@ def command(
             dry_run=dry_run,
             as_json=as_json,
         )
-    else:
-        mode = None if hooks is None else HooksMode(hooks)
-        if table is not None:
-            _require_no_plan(directory, table, label)
-        done = install(directory, mode, environment(), by=by, allow=allow, dry_run=dry_run)
-        prepared = None
-        if table is not None and label is not None:
-            try:
-                prepared = _prepare(done, table, label=label, group=group, time=time)
-            except HarnessError as error:
-                error.hint += " The project is made, its table is not split: call this again then."
-                raise
-        _print(done, prepared, dry_run=dry_run, as_json=as_json)
+        return
+    mode, ask = None if hooks is None else HooksMode(hooks), asker(as_json=as_json)
+    given = None
+    if asked:
+        given = gather(directory.resolve(), table, label, metric, group, time, ask)
+        require_no_plan(directory, given)
+    done = install(directory, mode, environment(), by=by, allow=allow, dry_run=dry_run)
+    start = None
+    if given is not None:
+        try:
+            start = begin(done, given, ask)
+        except HarnessError as error:
+            error.hint += " The project is made, its table is not split: call this again then."
+            raise
+    _print(done, start, dry_run=dry_run, as_json=as_json)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Prepared:
-    split: DataSplit
-    plan: str
-    """The plan's path, relative."""
-    written: bool
-
-
-def _require_no_plan(directory: Path, table: Path, label: str | None) -> None:
-    for path in (directory / BY_NAME["plan"].path, directory / INNER_PLAN):
-        # Without the table it was split before: then the next call goes on, or finds all done.
-        if table.exists() and path.is_file() and path.read_bytes() != PLAN_FORM.encode():
-            raise RefusedError(
-                f"{path} exists: --data would write another plan.",
-                hint=(
-                    f"Split with `harness data split {table} --label {label}`, and put what it"
-                    " prints there."
-                ),
-                code="plan_exists",
-            )
-
-
-def _prepare(
-    done: Installation, table: Path, *, label: str, group: str | None, time: str | None
-) -> _Prepared:
-    """Split the table and write the plan where the form is, or would be."""
-    layout = done.place.layout
-    options = SplitOptions(
-        label=label,
-        held_out=HELD_OUT,
-        validation=VALIDATION,
-        open_validation=False,
-        stratify=None,
-        group=group,
-        time=time,
-        seed=0,
-    )
-    split = split_table(layout, table, options, SystemClock())
-    name = BY_NAME["plan"].path
-    form = PLAN_FORM.encode()
-    there = [path for path in (name, INNER_PLAN) if (layout.root / path).is_file()]
-    path = there[0] if there else (name if done.place.mode is HooksMode.PROJECT else INNER_PLAN)
-    written = not there or (layout.root / path).read_bytes() == form
-    if written:
-        atomic_write(layout.root / path, filled_plan(layout.root, split))
-    return _Prepared(split=split, plan=path, written=written)
-
-
-def _print(
-    done: Installation, prepared: _Prepared | None, *, dry_run: bool, as_json: bool
-) -> None:
+def _print(done: Installation, start: Start | None, *, dry_run: bool, as_json: bool) -> None:
     place = done.place
     report = None
     if place.mode is HooksMode.PROJECT and not dry_run:
@@ -177,10 +127,25 @@ def _print(
         "rejected": [{"interpreter": path, "why": why} for path, why in done.rejected],
         **_files(done.changes, done.conflicts, done.notes, dry_run=dry_run),
         "doctor": None if report is None else report.document(),
-        "split": None if prepared is None else split_document(prepared.split),
+        "split": None if start is None or start.split is None else split_document(start.split),
+        "start": None if start is None else start.document(),
     }
-    emit(document, *_lines(done, report, prepared, dry_run=dry_run), as_json=as_json)
+    problem = None if start is None else _problem(done, start)
+    if problem is not None and as_json:
+        raise problem
+    emit(document, *_lines(done, report, start, dry_run=dry_run), as_json=as_json)
+    if problem is not None:
+        raise problem
     sys.exit(1 if done.conflicts or (report is not None and report.broken) else 0)
+
+
+def _problem(done: Installation, start: Start) -> HarnessError | None:
+    """What `harness plan check` would refuse of the plan that was just written."""
+    if not start.written:
+        return None
+    root = done.place.layout.root
+    checked = check_plan(root, root / start.plan, environment(), by_person=True)
+    return as_one_error(start.plan, checked.problems) if checked.problems else None
 
 
 def _print_removal(done: Removal, *, dry_run: bool, as_json: bool) -> None:
@@ -220,7 +185,7 @@ def _files(
 
 
 def _lines(
-    done: Installation, report: Report | None, prepared: _Prepared | None, *, dry_run: bool
+    done: Installation, report: Report | None, start: Start | None, *, dry_run: bool
 ) -> list[str]:
     lines = _change_lines(done.changes, dry_run=dry_run) or [
         "nothing to do: the project is up to date"
@@ -242,14 +207,9 @@ def _lines(
         lines.append(
             "the plugin provides the hooks; they work here once it is installed in Claude Code"
         )
-    if prepared is not None:
-        written = "filled in" if prepared.written else "left as it is:"
-        return [
-            *lines,
-            *told(prepared.split),
-            f"{written} {prepared.plan}",
-            _READY.format(plan=prepared.plan),
-        ]
+    if start is not None:
+        named = "" if start.plan == "plan.md" else f" {start.plan}"
+        return [*lines, *start.lines(), _READY.format(plan=start.plan, named=named)]
     plan = next((change.path for change in done.changes if change.path.endswith("plan.md")), None)
     return [*lines, _NEXT.format(plan=plan)] if plan else lines
 

@@ -15,7 +15,12 @@ from harness.install.file_changes import Conflict, FileChange, make
 from harness.install.hook_interpreter import Chosen, candidates, choose
 from harness.install.manifest import PATH as MANIFEST
 from harness.install.manifest import read_manifest
-from harness.install.target import InstallTarget, place_of, settings_above
+from harness.install.target import (
+    InstallTarget,
+    environment_found,
+    place_of,
+    settings_above,
+)
 from harness.install.undo_record import undo_of
 from harness.install.wanted_files import MERGED, Wanted, base_of, sweep, wanted
 from harness.ledger.project import Project, approve_config, open_project
@@ -55,14 +60,14 @@ def install(
     if dry_run:
         place = place_of(directory, mode, environment)
         chosen, needed = _look(place, environment, allow=allow)
-        hints = (*settings_above(place, environment), *_ignored(place))
+        hints = _told(place, environment)
         return _installation(place, chosen, (*_config(place), *needed.changes), needed, *hints)
     directory.mkdir(parents=True, exist_ok=True)
     with lock(directory.resolve()):
         place = place_of(directory, mode, environment)
         sweep(place)
         chosen, needed = _look(place, environment, allow=allow)
-        early, notes = _config(place), [*settings_above(place, environment), *_ignored(place)]
+        early, notes = _config(place), [*_told(place, environment)]
         _write_config(place)
         with open_project(place.layout.root, environment) as project:
             _write(place, project, needed, by)
@@ -91,6 +96,14 @@ def _look(
     interpreter = "" if chosen is None else chosen.interpreter
     plan = _wants_plan(place, environment)
     return chosen, wanted(place, interpreter, undo, plan=plan, allow=allow)
+
+
+def _told(place: InstallTarget, environment: Mapping[str, str]) -> tuple[str, ...]:
+    return (
+        *settings_above(place, environment),
+        *environment_found(place, environment),
+        *_ignored(place),
+    )
 
 
 def _ignored(place: InstallTarget) -> Iterator[str]:

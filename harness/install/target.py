@@ -1,7 +1,9 @@
 """Where an installation goes: folder, project, and how hooks reach a session."""
 
+import json
 import re
 import secrets
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from harness.domain.statuses import HooksMode
 from harness.errors import RefusedError
 from harness.guard.agent_files import has_own_hooks
 from harness.install.manifest import read_manifest
+from harness.install.repository import environment_of
 from harness.settings import (
     CONFIG,
     Settings,
@@ -22,6 +25,7 @@ from harness.settings import (
 
 _HOOKS_LINE = re.compile(r"(?m)^hooks[ \t]*=.*$")
 _MEMORY = ".harness/memory"
+_OWN = frozenset({".claude", ".harness", ".git"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +58,7 @@ def place_of(
     RefusedError (name_not_utf8) and ConfigError.
     """
     root = _named(directory.resolve())
+    _require_no_inner(root)
     project = root if (root / CONFIG).is_file() else main_root(root)
     if not (project / CONFIG).is_file():
         return _new_place(root, mode or HooksMode.PROJECT, environment)
@@ -78,6 +83,19 @@ def place_of(
     )
 
 
+def _require_no_inner(root: Path) -> None:
+    """Raises RefusedError (inside_own_folder) in a folder that belongs to Claude Code, git or the
+    harness: the project is the one above."""
+    own = [place for place in (root, *root.parents) if place.name in _OWN]
+    if own:
+        above = own[-1].parent
+        raise RefusedError(
+            f"{root} is no project: {own[-1].name} is a folder of the project {above}.",
+            hint=f"Run `harness init {shlex.quote(str(above))}`.",
+            code="inside_own_folder",
+        )
+
+
 def _named(root: Path) -> Path:
     try:
         str(root).encode("utf-8")
@@ -92,29 +110,40 @@ def _named(root: Path) -> Path:
 
 
 def settings_above(place: InstallTarget, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """A hint for a new project below the top of a repository that has settings or a project.
-
-    That may be a monorepo, or the wrong folder.
-    """
+    """For a new project below the top of a repository: which folder it is, and a hint where the
+    top has settings or a project. That may be a monorepo, or the wrong folder."""
     top = next(
         (folder for folder in (place.root, *place.root.parents) if (folder / ".git").exists()),
         place.root,
     )
     if not place.new or top in (place.root, Path(environment.get("HOME", "/")).resolve()):
         return ()
+    hints = (f"the project is {place.root.relative_to(top)}/ of the repository {top}",)
     present = [f"{name}/" for name in (".claude", ".harness") if (top / name).is_dir()]
     if not present:
-        return ()
+        return hints
     return (
+        *hints,
         "hint: Claude Code reads the settings of the folder it is started in. The repository's top,"
         f" {top}, already has {' and '.join(present)}: to start `claude` there, run `harness init`"
         " there.",
     )
 
 
+def environment_found(place: InstallTarget, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """What a new project's own Python environment is, or how it is made."""
+    interpreter, first = environment_of(place.root, environment) if place.new else (None, None)
+    if interpreter is not None:
+        return (f"{interpreter} trains and predicts (`interpreter` in {CONFIG})",)
+    return () if first is None else (first,)
+
+
 def _new_place(root: Path, mode: HooksMode, environment: Mapping[str, str]) -> InstallTarget:
     config = new_config(root.name, secrets.token_hex(4))
     identifier = config.split('"')[1]
+    interpreter, _ = environment_of(root, environment)
+    if interpreter is not None:
+        config += f"interpreter = {json.dumps(interpreter)}\n"
     settings = Settings(
         root=root,
         state=state_home(environment) / identifier,

@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-import yaml  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
@@ -25,6 +24,7 @@ from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write, lock, sha256_bytes
 from harness.plans.contamination import row_hashes
 from harness.plans.drawing import Codes, Draw, Rows, are_classes, draw
+from harness.plans.starting_plan import block
 from harness.plans.held_out import move_to_vault, notes_of, put_in_vault, unmovable
 from harness.plans.review import as_one_error
 from harness.plans.schema import HIDDEN, Data, HeldOut, inside_project
@@ -72,15 +72,7 @@ class DataSplit:
 
     def block(self) -> str:
         """The plan's lines."""
-        # Lists and mappings of plain values stand on a line of their own, as people write them.
-        text: str = yaml.safe_dump(
-            {"data": self.data},
-            sort_keys=False,
-            default_flow_style=None,
-            width=100,
-            allow_unicode=True,
-        )
-        return text
+        return block(self.data)
 
 
 def split_table(layout: Layout, table: Path, options: SplitOptions, clock: Clock) -> DataSplit:

@@ -1,0 +1,178 @@
+"""From a folder with one table to a judged experiment, as the documents say it: `harness init --data`, a
+person's approval, and the verbs."""
+
+import csv
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.settings import load_settings
+from tests.cli.journey import Answer, Journey
+
+ROWS = 400
+
+
+@pytest.fixture
+def journey(tmp_path: Path) -> Journey:
+    """A folder with one table, and nothing else."""
+    root, home = tmp_path / "churn", tmp_path / "home"
+    home.mkdir()
+    table(root / "data/all.csv", ROWS, 3)
+    return Journey(root, home)
+
+
+def table(path: Path, rows: int, seed: int, ids: bool = False) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draw = np.random.default_rng(seed)
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*(["id"] if ids else []), "age", "plan", "spent", "churned"])
+        for row in range(rows):
+            age, plan = round(float(draw.normal()), 3), draw.choice(["free", "paid"])
+            gone = int(age + 1.5 * (plan == "free") + 0.3 * draw.normal() > 0.6)
+            own = [f"{seed}-{row}"] if ids else []
+            writer.writerow([*own, age, plan, round(20 + 5 * age, 3), gone])
+
+
+def must(journey: Journey, *words: str) -> Answer:
+    answer = journey.harness(*words)
+    assert answer.exit_code == 0, (words, answer.stdout, answer.stderr)
+    return answer
+
+
+def judged(journey: Journey) -> dict:
+    """By the verbs that stand behind one experiment; the verdict."""
+    must(journey, "experiment", "new", "--hypothesis", "first")
+    must(journey, "train")
+    must(journey, "evaluate")
+    must(journey, "experiment", "result", "--summary", "As measured.")
+    answer = journey.harness("gate", "check", "--json")
+    return answer.document
+
+
+def test_from_one_table_to_a_judged_experiment(journey: Journey) -> None:
+    done = must(
+        journey, "init", "--data", "data/all.csv", "--label", "churned", "--metric", "accuracy"
+    )
+    assert "filled in plan.md" in done.stdout
+    assert "wrote train.py and predict.py: a start for this table, yours to change" in done.stdout
+    assert "next: read plan.md, then `harness plan approve`" in done.stdout
+    checked = must(journey, "plan", "check", "--json").document
+    assert checked["problems"] == []
+    assert [one["code"] for one in checked["findings"]] == []
+    plan = (journey.root / "plan.md").read_text()
+    assert "# A start, yours to change: a quarter and half of the way from" in plan
+    assert "  metric: accuracy\n  direction: maximize\n  scorer: accuracy\n" in plan
+    must(journey, "plan", "approve")
+    verdict = judged(journey)
+    assert (verdict["verdict"], verdict["findings"]) == ("PASS", [])
+
+
+@pytest.mark.parametrize(
+    ("label", "metric"), [("spent", "mae"), ("churned", "log_loss"), ("plan", "macro_f1")]
+)
+def test_the_plan_can_be_approved_for_each_form_of_prediction(
+    journey: Journey, label: str, metric: str
+) -> None:
+    """Of which the numpy programs train and predict, in a Python without scikit-learn."""
+    words = ("init", "--hooks", "none", "--data", "data/all.csv", "--label", label)
+    document = must(journey, *words, "--metric", metric, "--json").document["start"]
+    assert (document["metric"], document["written"]) == (metric, True)
+    must(journey, "plan", "approve")
+    verdict = judged(journey)
+    assert verdict["verdict"] == "PASS", verdict
+
+
+def test_a_repositorys_own_programs_environment_and_split_are_taken(journey: Journey) -> None:
+    root = journey.root
+    (root / "data/all.csv").unlink()
+    for seed, name in enumerate(("train", "val", "test")):
+        table(root / f"data/{name}.csv", 100, seed, ids=True)
+    (root / "src/net").mkdir(parents=True)
+    (root / "src/net/train.py").write_text("import sys\n")
+    (root / "scripts").mkdir()
+    (root / "scripts/train.py").write_text("import sys\n")
+    (root / ".venv/bin").mkdir(parents=True)
+    (root / ".venv/pyvenv.cfg").write_text(f"home = {Path(sys.base_prefix) / 'bin'}\n")
+    (root / ".venv/bin/python").symlink_to(sys.executable)
+    done = must(journey, "init", "--label", "churned")
+    assert "your own split: train data/train.csv, held-out data/test.csv" in done.stdout
+    assert ".venv/bin/python trains and predicts" in done.stdout
+    assert "it may be python src/net/train.py: change it in plan.md" in done.stdout
+    assert "does not call the run logger yet" in done.stdout
+    assert "no predict.py is here: write one, or change oracle.predict" in done.stdout
+    plan = (root / "plan.md").read_text()
+    assert "training: {entry: python scripts/train.py}" in plan
+    assert "validation: data/val.csv" in plan
+    assert "label: churned" in plan
+    assert "id: id" in plan
+    assert "bits:" not in plan  # what is to be seen by all costs none
+    assert load_settings(root, {}).interpreter == str(root / ".venv/bin/python")
+    assert not (root / "train.py").exists()
+
+
+def test_tables_whose_rows_have_no_name_are_told_what_to_do(journey: Journey) -> None:
+    for seed, name in enumerate(("train", "test")):
+        table(journey.root / f"data/{name}.csv", 100, seed)
+    refused = journey.harness("init", "--label", "churned", "--json")
+    assert (refused.exit_code, refused.document["error"]["code"]) == (2, "id_missing")
+    assert "--data TABLE --label COLUMN" in refused.document["error"]["hint"]
+
+
+def test_what_is_missing_is_named_with_what_there_is(journey: Journey) -> None:
+    refused = journey.harness("init", "--data", "data/all.csv", "--json")
+    error = refused.document["error"]
+    assert (refused.exit_code, error["code"]) == (2, "label_missing")
+    assert "age, plan, spent, churned" in error["message"]
+    table(journey.root / "more.csv", 10, 1)
+    error = journey.harness("init", "--label", "churned", "--json").document["error"]
+    assert error["code"] == "table_missing"
+    assert "more.csv, data/all.csv" in error["message"]
+    words = ("init", "--data", "data/all.csv", "--label", "churned", "--metric", "niceness")
+    error = journey.harness(*words, "--json").document["error"]
+    assert "niceness" in error["message"]
+    assert not (journey.root / ".harness").exists()
+
+
+def test_on_a_terminal_it_asks_for_what_is_missing(journey: Journey) -> None:
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, b"\nlog_loss\n")  # Enter for the label, a metric
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", "init", "--hooks", "none", "--data", "data/all.csv"],
+            cwd=journey.root,
+            env=journey.environment(PYTHONPATH=str(Path(__file__).parents[2])),
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        asked = os.read(ours, 100_000).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 0, asked
+    assert "Column to predict (age, plan, spent, churned) [churned]" in asked
+    assert "[accuracy]" in asked
+    plan = (journey.root / "plan.md").read_text()
+    assert "label: churned" in plan
+    assert "metric: log_loss" in plan
+
+
+def test_init_inside_a_folder_of_claude_or_of_the_harness_names_the_project(
+    journey: Journey,
+) -> None:
+    must(journey, "init")
+    for name in (".claude", ".harness"):
+        refused = journey.harness("init", "--json", cwd=journey.root / name)
+        error = refused.document["error"]
+        assert (refused.exit_code, error["code"]) == (2, "inside_own_folder")
+        assert f"`harness init {journey.root}`" in error["hint"]
+        assert not (journey.root / name / ".harness").exists()
