@@ -3,10 +3,12 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
+from harness.cli.changing import changing
 from harness.cli.data import HELD_OUT, VALIDATION, told
 from harness.cli.output import environment, tell
 from harness.cli.person import stdin_is_terminal
@@ -17,9 +19,11 @@ from harness.domain.statuses import HooksMode
 from harness.errors import RefusedError, UsageError
 from harness.evaluation.trivial import first_tiers, trivial_score
 from harness.files import atomic_write
+from harness.install.examples import copy_example, example
 from harness.install.install import Installation
 from harness.install.repository import Program, programs, split_files, tables
 from harness.install.starter import NUMPY, Starter, library_of, missing
+from harness.plans.approval import approve_plan
 from harness.plans.data_split import DataSplit, SplitOptions, split_table
 from harness.plans.starting_plan import FirstPlan, first_plan, proposed_metric
 from harness.plans.scaffold import PLAN_FORM
@@ -60,9 +64,11 @@ class Start:
     programs: list[str] = field(default_factory=list)
     """Written as a start."""
     notes: list[str] = field(default_factory=list)
+    approved: bool = False
+    """Whether an example's plan, which is the package's, counts already."""
 
     def document(self) -> dict[str, Any]:
-        names = ("plan", "written", "metric", "data", "programs", "notes")
+        names = ("plan", "written", "metric", "data", "programs", "notes", "approved")
         return {name: getattr(self, name) for name in names}
 
     def lines(self) -> list[str]:
@@ -74,6 +80,8 @@ class Start:
         if self.programs:
             names = " and ".join(self.programs)
             lines.append(f"wrote {names}: a start for this table, yours to change")
+        if self.approved:
+            lines.append(f"approved {self.plan}: it is the example's own")
         return [*lines, *self.notes]
 
 
@@ -118,6 +126,34 @@ def gather(
         metric = ask(shown, proposed_metric(content.columns[label]))
     metric = None if metric is None else metric_named(metric)
     return Given(table=where, label=label, metric=metric, group=group, time=time)
+
+
+def example_given(name: str, root: Path) -> Given:
+    """Copies the example. Raises NotFoundError, RefusedError; UsageError (packages_missing) without
+    what its programs import."""
+    chosen = example(name)
+    lacking = [module for module in chosen.needs if find_spec(module) is None]
+    if lacking:
+        raise UsageError(
+            f"The example {name} needs {', '.join(lacking)}, which {sys.executable} does not have.",
+            hint=f"`{sys.executable} -m pip install {' '.join(map(_package, lacking))}`.",
+            code="packages_missing",
+        )
+    copy_example(chosen, root)
+    table = root / chosen.data
+    return Given(table=table, label=chosen.label, metric=chosen.metric, group=None, time=None)
+
+
+def _package(module: str) -> str:
+    return {"sklearn": "scikit-learn"}.get(module, module)
+
+
+def approve_example(done: Installation, start: Start, *, by: str) -> bool:
+    """The plan, the table and the programs of an example are the package's own: nobody else wrote
+    them, so the person who asks for it approves it."""
+    with changing(done.place.layout.root, new_config=True) as opened:
+        approve_plan(opened, done.place.layout.root / start.plan, by=by)
+    return True
 
 
 def _relative(root: Path, path: Path) -> str:

@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from harness.cli.data import document as split_document
-from harness.cli.first_start import Start, asker, begin, gather, require_no_plan
+from harness.cli.first_start import (
+    Start,
+    approve_example,
+    asker,
+    begin,
+    example_given,
+    gather,
+    require_no_plan,
+)
 from harness.cli.output import emit, environment, json_option
 from harness.cli.person import require_person
 from harness.contract.installation import VENDORED
@@ -30,6 +38,9 @@ _READY = (
     'next: read {plan}, then `harness plan approve{named}`; then `harness try "first"` (or'
     " `harness experiment new --hypothesis TEXT`) runs an experiment to its gate"
 )
+
+
+_TRY = 'next: `harness try "first"`'
 
 
 @click.command("init")
@@ -60,6 +71,11 @@ _READY = (
 )
 @click.option("--label", default=None, help="The column to predict; asked for on a terminal.")
 @click.option("--metric", default=None, help="E.g. roc_auc; by default what fits the label.")
+@click.option(
+    "--example",
+    default=None,
+    help="Copy this small repository into an empty folder, ready to try.",
+)
 @click.option("--group", default=None, help="With --data: rows with the same value stay together.")
 @click.option("--time", default=None, help="With --data: the newest rows are held out.")
 @json_option
@@ -74,6 +90,7 @@ def command(
     metric: str | None,
     group: str | None,
     time: str | None,
+    example: str | None,
     as_json: bool,
 ) -> None:
     """Make DIRECTORY a project with hooks, agents and slash commands; your own files stay.
@@ -85,8 +102,10 @@ def command(
     # No terminal needed: init approves no plan and no score, and scripts set projects up.
     by = require_person("init", environment(), needs_terminal=False)
     asked = any(one is not None for one in (table, label, metric, group, time))
-    if asked and (dry_run or take_out):
-        raise click.UsageError("--data goes with neither --dry-run nor --remove.")
+    if (asked or example is not None) and (dry_run or take_out):
+        raise click.UsageError("--data and --example go with neither --dry-run nor --remove.")
+    if asked and example is not None:
+        raise click.UsageError("--example has its own table: leave the other options out.")
     if allow and take_out:
         raise click.UsageError("--allow and --remove exclude each other.")
     if take_out:
@@ -98,7 +117,9 @@ def command(
         return
     mode, ask = None if hooks is None else HooksMode(hooks), asker(as_json=as_json)
     given = None
-    if asked:
+    if example is not None:
+        given = example_given(example, directory.resolve())
+    elif asked:
         given = gather(directory.resolve(), table, label, metric, group, time, ask)
         require_no_plan(directory, given)
     done = install(directory, mode, environment(), by=by, allow=allow, dry_run=dry_run)
@@ -109,6 +130,8 @@ def command(
         except HarnessError as error:
             error.hint += " The project is made, its table is not split: call this again then."
             raise
+    if example is not None and start is not None and start.written:
+        start.approved = approve_example(done, start, by=by)
     _print(done, start, dry_run=dry_run, as_json=as_json)
 
 
@@ -141,7 +164,7 @@ def _print(done: Installation, start: Start | None, *, dry_run: bool, as_json: b
 
 def _problem(done: Installation, start: Start) -> HarnessError | None:
     """What `harness plan check` would refuse of the plan that was just written."""
-    if not start.written:
+    if not start.written or start.approved:
         return None
     root = done.place.layout.root
     checked = check_plan(root, root / start.plan, environment(), by_person=True)
@@ -209,7 +232,8 @@ def _lines(
         )
     if start is not None:
         named = "" if start.plan == "plan.md" else f" {start.plan}"
-        return [*lines, *start.lines(), _READY.format(plan=start.plan, named=named)]
+        ready = _TRY if start.approved else _READY.format(plan=start.plan, named=named)
+        return [*lines, *start.lines(), ready]
     plan = next((change.path for change in done.changes if change.path.endswith("plan.md")), None)
     return [*lines, _NEXT.format(plan=plan)] if plan else lines
 

@@ -1,0 +1,57 @@
+"""Each small repository that `harness init --example` copies is judged in an empty folder."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.install.examples import EXAMPLES, examples
+from tests.cli.journey import Journey
+from tests.cli.test_first_start import judged, must
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Journey:
+    root, home = tmp_path / "try-it", tmp_path / "home"
+    root.mkdir()
+    home.mkdir()
+    return Journey(root, home)
+
+
+def judge(empty: Journey, name: str) -> None:
+    done = must(empty, "init", "--hooks", "none", "--example", name)
+    assert "approved plan.md: it is the example's own" in done.stdout.replace(".harness/", "")
+    assert 'next: `harness try "first"`' in done.stdout
+    verdict = judged(empty)
+    assert (verdict["verdict"], verdict["findings"]) == ("PASS", []), verdict
+
+
+def test_scikit_learns_is_judged(empty: Journey) -> None:
+    judge(empty, "sklearn")
+    shown = empty.harness("init", "--hooks", "none", "--example", "sklearn", "--json")
+    assert shown.document["error"]["code"] == "folder_not_empty"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [one.name for one in examples() if one.name != "sklearn"])
+def test_the_others_are_judged(empty: Journey, name: str) -> None:
+    judge(empty, name)
+
+
+def test_an_unknown_name_gets_the_list_and_nothing_is_made(empty: Journey) -> None:
+    refused = empty.harness("init", "--example", "keras", "--json")
+    error = refused.document["error"]
+    assert (refused.exit_code, error["code"]) == (2, "no_example")
+    assert "sklearn (scikit-learn on a csv table); transformers (" in error["message"]
+    assert list(empty.root.iterdir()) == []
+    both = empty.harness("init", "--example", "sklearn", "--label", "left", "--json")
+    assert both.exit_code == 2
+
+
+def test_every_example_says_what_it_is() -> None:
+    assert {one.name for one in examples()} == {
+        path.name for path in EXAMPLES.iterdir() if path.is_dir()
+    }
+    for one in examples():
+        assert (EXAMPLES / one.name / one.data).is_file()
+        readme = (EXAMPLES / one.name / "README.md").read_text("utf-8")
+        assert f"harness init --example {one.name}\n" in readme
