@@ -14,6 +14,7 @@ from harness.cli.output import environment, tell
 from harness.cli.person import stdin_is_terminal
 from harness.clock import SystemClock
 from harness.contract.artifacts import BY_NAME, INNER_PLAN
+from harness.domain.metric_words import nearest, understood
 from harness.domain.metrics import METRICS
 from harness.domain.statuses import HooksMode
 from harness.errors import RefusedError, UsageError
@@ -25,8 +26,8 @@ from harness.install.repository import Program, programs, split_files, tables
 from harness.install.starter import NUMPY, Starter, library_of, missing
 from harness.plans.approval import approve_plan
 from harness.plans.data_split import DataSplit, SplitOptions, split_table
-from harness.plans.starting_plan import FirstPlan, first_plan, proposed_metric
 from harness.plans.scaffold import PLAN_FORM
+from harness.plans.starting_plan import FirstPlan, first_plan, proposed_metric
 from harness.plans.tables import Table, read_table
 from harness.runs.environment import ask_python
 from harness.sandbox.select import choose
@@ -342,14 +343,17 @@ def _write_starters(layout: Layout, start: Start, table: Table) -> list[str]:
 
 
 def metric_named(name: str) -> str:
-    """Raises UsageError with the nearest names."""
-    if name not in METRICS:
+    """The metric that is meant. Raises UsageError with the nearest by meaning."""
+    meant = understood(name)
+    if meant is None:
+        near = nearest(name)
         raise UsageError(
-            f"--metric {name} is no metric of the harness; expected one of {', '.join(METRICS)}.",
-            hint="A metric of your own is a script: docs/guide.md, section 2.",
+            f"--metric {name} is no metric of the harness"
+            + (f"; the nearest: {' or '.join(near)}." if near else "."),
+            hint="docs/metrics.md lists them; a metric of your own is a script (docs/guide.md).",
             code="metric_unknown",
         )
-    return name
+    return str(meant)
 
 
 def require_no_plan(directory: Path, given: Given) -> None:

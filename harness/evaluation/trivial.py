@@ -26,6 +26,7 @@ def trivial_score(metric: str, labels: Labels) -> float | None:
             predictions=truth.baseline,
             baseline=None,
             seed=0,
+            positive=truth.positive,
         )
         with tempfile.TemporaryDirectory(prefix="harness-trivial-") as name:
             folder = Path(name)

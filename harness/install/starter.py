@@ -6,7 +6,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.domain.metrics import METRICS, Needs
-from harness.plans.drawing import are_classes
 from harness.plans.labels import is_numeric
 from harness.plans.tables import Table
 from harness.rendering.prompts import fill
@@ -69,9 +68,3 @@ def _imports(suffix: str) -> str:
     lines.append("import os")
     lines += ["", "import pyarrow.parquet"] if suffix == ".parquet" else []
     return "\n".join(lines) + "\n"
-
-
-def fits(metric: str, label: Any) -> bool:
-    """Whether the metric takes what the label holds: numbers for a metric of numbers."""
-    needs = METRICS[metric].needs
-    return is_numeric(label) if needs is Needs.NUMBER else are_classes(label)

@@ -24,11 +24,11 @@ from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write, lock, sha256_bytes
 from harness.plans.contamination import row_hashes
 from harness.plans.drawing import Codes, Draw, Rows, are_classes, draw
-from harness.plans.starting_plan import block
 from harness.plans.held_out import move_to_vault, notes_of, put_in_vault, unmovable
 from harness.plans.review import as_one_error
 from harness.plans.schema import HIDDEN, Data, HeldOut, inside_project
 from harness.plans.splits import load_split
+from harness.plans.starting_plan import block
 from harness.plans.table_parts import Ids, part_files
 from harness.plans.tables import FORMATS, MAX_BYTES, Table, read_table
 
