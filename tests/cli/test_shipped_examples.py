@@ -17,24 +17,21 @@ def empty(tmp_path: Path) -> Journey:
     return Journey(root, home)
 
 
-def judge(empty: Journey, name: str) -> None:
-    done = must(empty, "init", "--hooks", "none", "--example", name)
+def test_an_example_is_ready_to_try(empty: Journey) -> None:
+    done = must(empty, "init", "--hooks", "none", "--example", "sklearn")
     assert "approved plan.md: it is the example's own" in done.stdout.replace(".harness/", "")
     assert 'next: `harness try "first"`' in done.stdout
-    verdict = judged(empty)
-    assert (verdict["verdict"], verdict["findings"]) == ("PASS", []), verdict
-
-
-def test_scikit_learns_is_judged(empty: Journey) -> None:
-    judge(empty, "sklearn")
+    assert must(empty, "status", "--json").document["plan"]["version"] == 1
     shown = empty.harness("init", "--hooks", "none", "--example", "sklearn", "--json")
     assert shown.document["error"]["code"] == "folder_not_empty"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [one.name for one in examples() if one.name != "sklearn"])
-def test_the_others_are_judged(empty: Journey, name: str) -> None:
-    judge(empty, name)
+@pytest.mark.parametrize("name", [one.name for one in examples()])
+def test_each_is_judged(empty: Journey, name: str) -> None:
+    must(empty, "init", "--hooks", "none", "--example", name)
+    verdict = judged(empty)
+    assert (verdict["verdict"], verdict["findings"]) == ("PASS", []), verdict
 
 
 def test_an_unknown_name_gets_the_list_and_nothing_is_made(empty: Journey) -> None:
