@@ -71,6 +71,8 @@ def judged(journey: Journey) -> dict:
     return answer.document
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_from_one_table_to_a_judged_experiment(journey: Journey) -> None:
     numpy_alone(journey.root)
     done = must(
@@ -133,7 +135,7 @@ def test_the_programs_answer_in_the_form_that_the_metric_takes(
 def test_with_scikit_learn_each_is_judged(
     journey: Journey, label: str, metric: str, _columns: list[str]
 ) -> None:
-    words = ("init", "--hooks", "none", "--data", "data/all.csv", "--label", label)
+    words = ("init", "--data", "data/all.csv", "--label", label)
     must(journey, *words, "--metric", metric)
     assert "sklearn" in (journey.root / "train.py").read_text()
     must(journey, "plan", "approve")
@@ -214,7 +216,7 @@ def test_on_a_terminal_it_asks_for_what_is_missing(journey: Journey) -> None:
     assert done.returncode == 0, asked
     assert "Column to predict (age, plan, spent, churned) [churned]" in asked
     assert "[accuracy]" in asked
-    plan = (journey.root / "plan.md").read_text()
+    plan = (journey.root / ".harness/plan.md").read_text()
     assert "label: churned" in plan
     assert "metric: log_loss" in plan
 
