@@ -51,6 +51,7 @@ ONLY_IN: dict[str, set[str]] = {
     "sklearn": {"training"},
 }
 RUN_LOGGER_MAY_USE = {
+    "harness.domain.plain_text",
     "harness.files",
     "harness.errors",
     "harness.clock",
