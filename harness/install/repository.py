@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.domain.variables import UNREGISTERED
 from harness.plans.tables import FORMATS
@@ -90,11 +91,9 @@ def _console(root: Path, verb: str) -> Iterator[str]:
         yield from (name for name in scripts if _is_called(name, verb))
 
 
-def _pyproject(root: Path) -> dict[str, dict[str, dict[str, object]]]:
+def _pyproject(root: Path) -> dict[str, Any]:
     try:
-        read: dict[str, dict[str, dict[str, object]]] = tomllib.loads(
-            (root / "pyproject.toml").read_text("utf-8")
-        )
+        read: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     except (OSError, ValueError):
         return {}
     return read
