@@ -1,4 +1,4 @@
-"""A wheel holds templates, hooks and policy, and works without the checkout."""
+"""A wheel holds templates, hooks, policy and examples, and works without the checkout."""
 
 import shutil
 import subprocess
@@ -24,6 +24,9 @@ from harness.rendering.prompts import agent_file
 assert harness.__file__.startswith(sys.argv[1]), harness.__file__
 done = install(Path(sys.argv[2]), None, os.environ, by="human:ada")
 assert done.conflicts == (), done.conflicts
+from harness.install.examples import copy_example, example
+copy_example(example("sklearn"), Path(sys.argv[2] + "-example"))
+assert Path(sys.argv[2] + "-example", "data/churn.csv").is_file()
 print(sum(len(agent_file(role)) for role in ROLES))
 """
 
@@ -31,7 +34,7 @@ print(sum(len(agent_file(role)) for role in ROLES))
 def test_wheel_renders_the_same_agents_and_installs_the_same_hooks(tmp_path):
     source = tmp_path / "source"
     source.mkdir()
-    for name in ("harness", "templates", "hooks"):
+    for name in ("harness", "templates", "hooks", "examples"):
         shutil.copytree(
             ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -53,6 +56,7 @@ def test_wheel_renders_the_same_agents_and_installs_the_same_hooks(tmp_path):
         names = archive.namelist()
         archive.extractall(tmp_path / "installed")
     wanted = {f"harness/rendering/{path.relative_to(ROOT)}" for path in shipped()}
+    wanted |= {f"harness/{path.relative_to(ROOT)}" for path in example_files()}
     assert wanted <= set(names)
     assert {name.split("/")[0].split("-")[0] for name in names} == {
         "harness",
@@ -73,6 +77,11 @@ def test_wheel_renders_the_same_agents_and_installs_the_same_hooks(tmp_path):
     for name, data in vendored_files().items():
         assert (tmp_path / "project" / VENDORED / name).read_bytes() == data
     assert int(ended.stdout) == sum(len(agent_file(role)) for role in ROLES)
+
+
+def example_files() -> list[Path]:
+    files = [path for path in (ROOT / "examples").rglob("*") if path.is_file()]
+    return [path for path in files if "__pycache__" not in path.parts]
 
 
 def shipped() -> list[Path]:
