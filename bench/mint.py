@@ -147,7 +147,7 @@ def build(folder: Path, size: int) -> tuple[Ledger, Layout]:
         layout.ledger_db, anchors=layout.anchors, clock=SystemClock(), writer="bench"
     )
     import_facts(ledger, folder / "facts")
-    refresh(ledger, layout)
+    refresh(ledger, layout, "")
     return ledger, layout
 
 
@@ -158,7 +158,7 @@ def mint(ledger: Ledger, layout: Layout) -> float:
     experiment = ledger.open_experiment(
         hypothesis="one more idea, as good as any", parent=None, by="model-builder"
     )
-    refresh(ledger, layout)
+    refresh(ledger, layout, "")
     seconds = time.perf_counter() - start
     ledger.append(ExperimentMoved(experiment=experiment.id, status="discarded", why="measured"))
     return seconds

@@ -16,6 +16,7 @@ from harness.ledger.exchange import import_facts
 from harness.ledger.project import Project, open_project
 from harness.ledger.verify import verify
 from harness.projections.refresh import refresh
+from harness.rendering.standing import next_steps
 from harness.settings import CONFIG, load_settings
 
 RENDERED = ("memory", "PRIORS.md", ".harness/experiments/CHECKLIST.md")
@@ -32,7 +33,7 @@ def clone(tmp_path: Path) -> Iterator[Project]:
     shutil.copy(ROOT / CONFIG, root / CONFIG)
     with open_project(root, {"XDG_STATE_HOME": str(tmp_path / "state")}, restore=True) as project:
         import_facts(project.ledger, project.layout.facts_dir)
-        refresh(project.ledger, project.layout, everything=True)
+        refresh(project.ledger, project.layout, next_steps(project), everything=True)
         yield project
 
 

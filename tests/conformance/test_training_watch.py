@@ -170,14 +170,14 @@ def test_the_checklist_is_rendered_from_the_ledger_after_each_change_and_by_nobo
     seen = []
     for change in (lambda: world.open("A cut at 0"), lambda: world.open_another("exp-0001")):
         change()
-        refresh(ledger, layout)
+        refresh(ledger, layout, "train")
         seen.append(page.read_text("utf-8"))
     assert "| exp-0001 |" in seen[0]
     assert "A cut at 0" in seen[0]
     assert "| exp-0002 |" not in seen[0]
     assert "| exp-0002 |" in seen[1]
     page.write_text(seen[1].replace("exp-0002", "exp-0009"))
-    refresh(ledger, layout, everything=True)
+    refresh(ledger, layout, "train", everything=True)
     assert page.read_text("utf-8") == seen[1]
     assert "checklist" not in {item.name for role in ROLE_BY_NAME.values() for item in role.owns}
     world.project.close()
