@@ -47,7 +47,6 @@ def main():
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
-        log.start(total_epochs=TRIALS)
         study.optimize(objective, TRIALS, callbacks=[OptunaCallback(log, total_trials=TRIALS)])
         path = log.checkpoint_dir / "model.joblib"
         joblib.dump(grown(study.best_params), path)
