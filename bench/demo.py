@@ -1,16 +1,37 @@
-"""How long the demo takes from start to end, and what the virtual environment takes on disk.
+"""How long the demo takes from start to end, what the virtual environment takes on disk, and what
+the demo shows.
 
-python bench/demo.py [--record]     # with --record it writes docs/evidence/demo.json
+python bench/demo.py [--record]
+
+With --record it writes docs/evidence/demo.json, docs/pictures/demo.txt (the demo's table) and
+docs/pictures/watch.svg (what `harness watch` drew of the experiment that was kept and of the one
+that an alarm stopped). `docs/scorecard.py` puts the table into README.md.
 """
 
+import io
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from _record import record, wants_record
+from rich.console import Console
+from rich.terminal_theme import DIMMED_MONOKAI
+from rich.text import Text
+
+from harness.ledger.project import open_project
+from harness.views.dashboard import draw
+from harness.views.follow_experiment import ExperimentFollower
+from harness.views.watching import read_all
+
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+COLUMNS = 120
+"""Three runs of one experiment stand in two columns."""
 
 
 def size_of(folder: Path) -> int:
@@ -22,6 +43,42 @@ def size_of(folder: Path) -> int:
     )
 
 
+def experiments_table(text: str) -> str:
+    """The report's table: its lines up to the first empty one."""
+    return text.partition("\n\n")[0]
+
+
+def drawn(project: Path, experiments: list[str], environment: Mapping[str, str]) -> list[Text]:
+    """The dashboards of `experiments`, one below the other."""
+    lines: list[Text] = []
+    with open_project(project, environment, read_only=True) as opened:
+        for experiment in experiments:
+            follower = ExperimentFollower(opened, experiment)
+            read_all(follower)
+            lines += [Text(f"$ harness watch {experiment}", style="dim"), Text("")]
+            lines += [*draw(follower, width=COLUMNS), Text("")]
+    return lines[:-1]
+
+
+def save_picture(lines: list[Text], path: Path) -> None:
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+    for line in lines:
+        console.print(line)
+    svg = console.export_svg(title="harness watch", theme=DIMMED_MONOKAI, unique_id="watch")
+    path.write_text(svg, "utf-8")
+
+
+def save_pictures(summary: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    rows = summary["experiments"]
+    stopped = [row["experiment"] for row in rows if row["alarms"]]
+    kept = [row["experiment"] for row in rows if row["decision"] == "KEEP"]
+    PICTURES.mkdir(exist_ok=True)
+    table = experiments_table(summary["text"])
+    (PICTURES / "demo.txt").write_text(f"{table}\n", "utf-8")
+    lines = drawn(Path(summary["project"]), [*stopped, *kept], environment)
+    save_picture(lines, PICTURES / "watch.svg")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         environment = {
@@ -30,9 +87,13 @@ def main() -> None:
             "XDG_STATE_HOME": f"{folder}/state",
         }
         start = time.perf_counter()
-        demo = [sys.executable, "-m", "harness", "demo", f"{folder}/demo"]
-        subprocess.run(demo, check=True, capture_output=True, env=environment)
+        demo = [sys.executable, "-m", "harness", "demo", f"{folder}/demo", "--json"]
+        ended = subprocess.run(
+            demo, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        )
         minutes = (time.perf_counter() - start) / 60
+        if wants_record():
+            save_pictures(json.loads(ended.stdout), environment)
     gigabytes = size_of(Path(sys.prefix)) / 1e9
     print(f"harness demo  {minutes:5.1f} minutes")
     print(f"{Path(sys.prefix).name}         {gigabytes:5.1f} GB")

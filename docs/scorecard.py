@@ -1,7 +1,7 @@
 """Renders docs/SCORECARD.md and the README's "Not shown yet" from docs/scorecard.yaml and
-docs/evidence/*.json.
+docs/evidence/*.json, and the README's table of the demo from docs/pictures/demo.txt.
 
-`python docs/scorecard.py` writes both; with `--check` it writes nothing and exits 1 when one would
+`python docs/scorecard.py` writes all of it; with `--check` it writes nothing and exits 1 when one would
 change. A claim without a test that exists, or without a figure that a program measured, is refused
 (exit 2).
 """
@@ -26,6 +26,7 @@ LEVELS = {
     "live model": "a live Claude model took part",
 }
 BEGIN, END = "<!-- not shown: begin -->", "<!-- not shown: end -->"
+DEMO_BEGIN, DEMO_END = "<!-- demo: begin -->", "<!-- demo: end -->"
 _CLAIM = {"claim", "level", "command", "test", "evidence", "figures"}
 
 
@@ -137,10 +138,14 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     before = readme.read_text("utf-8")
+    table = (DOCS / "pictures" / "demo.txt").read_text("utf-8")
+    shown = f"{DEMO_BEGIN}\n```\n{table}```\n{DEMO_END}"
+    for mark in (BEGIN, DEMO_BEGIN):
+        if mark not in before:
+            print(f"README.md has no {mark}", file=sys.stderr)
+            return 2
     after = re.sub(f"{BEGIN}.*?{END}", lambda _: listed, before, flags=re.DOTALL)
-    if BEGIN not in before:
-        print(f"README.md has no {BEGIN}", file=sys.stderr)
-        return 2
+    after = re.sub(f"{DEMO_BEGIN}.*?{DEMO_END}", lambda _: shown, after, flags=re.DOTALL)
     card = DOCS / "SCORECARD.md"
     if "--check" in arguments:
         stale = [

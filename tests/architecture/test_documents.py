@@ -19,10 +19,10 @@ def test_rendered_files_are_fresh():
     assert render(ROOT, check=True) == []
 
 
-def test_readme_tree_is_the_disk():
-    """Folders at the top (but those that git ignores) and the rooms of harness/ stand in the
-    README's tree."""
-    top, rooms = readme_tree()
+def test_the_tree_is_the_disk():
+    """Folders at the top (but those that git ignores) and the rooms of harness/ stand in the tree
+    of docs/architecture.md."""
+    top, rooms = documented_tree()
     ignored = [
         line.strip().strip("/") for line in (ROOT / ".gitignore").read_text("utf-8").splitlines()
     ]
@@ -36,12 +36,12 @@ def test_readme_tree_is_the_disk():
     assert rooms == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
-def readme_tree() -> tuple[set[str], set[str]]:
-    """(folders at the top, rooms of harness/): from the fenced block of the README with a line
+def documented_tree() -> tuple[set[str], set[str]]:
+    """(folders at the top, rooms of harness/): from the fenced block of the page with a line
     `harness/  ...`."""
     blocks: list[list[str]] = []
     inside = False
-    for line in (ROOT / "README.md").read_text("utf-8").splitlines():
+    for line in (ROOT / "docs/architecture.md").read_text("utf-8").splitlines():
         if line.startswith("```"):
             inside = not inside
             blocks += [[]] if inside else []
