@@ -1,9 +1,9 @@
 """Renders docs/SCORECARD.md and the README's "Not shown yet" from docs/scorecard.yaml and
 docs/evidence/*.json, and the README's table of the demo from docs/pictures/demo.txt.
 
-`python docs/scorecard.py` writes all of it; with `--check` it writes nothing and exits 1 when one would
-change. A claim without a test that exists, or without a figure that a program measured, is refused
-(exit 2).
+`python docs/scorecard.py` writes all of it; with `--check` it writes nothing and exits 1 when one
+would change. A claim without a test that exists, or without a figure that a program measured, is
+refused (exit 2).
 """
 
 import ast
