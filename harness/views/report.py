@@ -114,10 +114,13 @@ def page(document: Mapping[str, Any]) -> str:
 
 def _plan_words(plan: Mapping[str, Any]) -> str:
     tiers = plan["tiers"]
-    named = ", ".join(f"{tier} {tiers[tier]:g}" for tier in map(str, Tier) if tier in tiers)
+    set_tiers = {tier: tiers[tier] for tier in map(str, Tier) if tiers.get(tier) is not None}
+    named = ", ".join(f"{tier} {value:g}" for tier, value in set_tiers.items())
     seeds = plan["seeds"]
+    objective = inline(plan["objective"], 600)
+    stop = "" if objective.endswith((".", "!", "?")) else "."
     return (
-        f"{inline(plan['objective'], 600)} Metric: {inline(plan['metric'], 60)},"
+        f"{objective}{stop} Metric: {inline(plan['metric'], 60)},"
         f" {plan['direction']}; tiers: {named}; {seeds} seed{'s' if seeds != 1 else ''} an"
         f" experiment. Plan version {plan['version']}, {inline(plan['path'], 200)}."
     )
