@@ -79,7 +79,7 @@ def stopped(run: Run, alarm: Alarm) -> Finding:
     name = f"{run.experiment}/{run.id}"
     return Finding(
         STOPPED,
-        f"{name} was stopped by the alarm {alarm.code} at row {alarm.row}: {alarm.message}",
+        f"{name} was stopped by the alarm {alarm.code} at row {alarm.row}: {alarm.message}.",
         "Read its diagnosis, change what it names, then train again. What stops a run:"
         " `alarms.stop_on` in the plan.",
         {"run": name, "alarm": alarm.code, "row": alarm.row},
