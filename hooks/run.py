@@ -24,6 +24,9 @@ ON_FAILURE = {
     "SessionEnd": 0,
     "StatusLine": 0,
 }
+# Events of older versions that decided nothing: a session that was open during the update still
+# calls them.
+FORMER = ("PreCompact",)
 # No event, an unknown one or a second argument: it may have been a guard's entry, so it blocks.
 EVENT = sys.argv[1] if len(sys.argv) == 2 else "unknown"
 STATUS = ON_FAILURE.get(EVENT, 2)
@@ -97,6 +100,8 @@ def forget(cache):
 
 
 sys.excepthook = failed
+if EVENT in FORMER:
+    os._exit(0)
 if EVENT not in ON_FAILURE:
     raise ValueError(f"expected one hook event as the argument, got {sys.argv[1:]!r}")
 start()

@@ -7,12 +7,11 @@ import shlex
 import click
 
 from harness.cli.output import tell
-from harness.domain.ids import experiment_id
+from harness.domain.ids import experiment_id, is_experiment_id
 from harness.errors import UsageError
 from harness.ledger.project import Project
 
-_ID = re.compile(r"exp-\d{4,}")
-_NUMBER = re.compile(r"(?:exp(?:eriment)?)?[-_ ]?0*(\d{1,4})", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:exp(?:eriment)?)?[-_ ]?0*([1-9]\d{0,3})", re.IGNORECASE)
 EXPERIMENT = click.argument("experiment", required=False)
 
 
@@ -37,7 +36,7 @@ def chosen(project: Project, named: str | None, line: str) -> str:
 
 def require_id(text: str, line: str) -> None:
     """Raises UsageError for a text that has not the form of an id."""
-    if _ID.fullmatch(text):
+    if is_experiment_id(text):
         return
     number = _NUMBER.fullmatch(text)
     if number:

@@ -6,7 +6,6 @@ failed; 130 interrupted.
 
 import importlib
 import os
-import re
 import sys
 import traceback
 from importlib.metadata import version
@@ -16,11 +15,10 @@ import click
 from harness.cli.clean_start import start_clean
 from harness.cli.output import CommandGroup, fail, tell
 from harness.contract.meant import MORE, OPTIONS
+from harness.domain.ids import is_experiment_id
 from harness.errors import HarnessError
 from harness.judge import client
 from harness.judge.identity import end_with_server
-
-_EXPERIMENT = re.compile(r"exp-\d{4,}")
 
 # command -> module:attribute. A module is imported when its command runs: `harness status` must
 # not pay for the imports of `harness train`.
@@ -139,7 +137,7 @@ def after_interrupt(words: list[str]) -> str:
     if verb == "try":
         return "Go on with `harness try --continue`; completed seeds are not repeated."
     if verb in ("train", "evaluate"):
-        named = next((word for word in words[1:] if _EXPERIMENT.fullmatch(word)), "EXP")
+        named = next((word for word in words[1:] if is_experiment_id(word)), "EXP")
         return f"Resume with `harness {verb} {named}`; completed seeds are not repeated."
     return f"See `harness {verb} --help`." if verb else "Nothing in the ledger is lost."
 

@@ -1,6 +1,5 @@
 """`harness run PLAN` and `harness continue`: the loop of agents and experiments."""
 
-import re
 import sys
 from pathlib import Path
 
@@ -16,12 +15,12 @@ from harness.cli.output import (
     project_option,
 )
 from harness.cli.tmux_pane import watched_beside
+from harness.domain.ids import names_experiment
 from harness.driver.loop_runner import open_gateway, run_loop
 from harness.errors import UsageError
 from harness.ledger.facts import LoopEnded
 from harness.plans.approval import require_approved
 
-_EXPERIMENT = re.compile(r"exp-\d+")
 SCENARIO = click.option(
     "--scenario",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
@@ -51,7 +50,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Run experiments on the approved PLAN until its target, budget or patience is reached."""
-    if _EXPERIMENT.fullmatch(str(plan)):
+    if names_experiment(str(plan)):
         raise UsageError(
             f"`harness run` takes a plan, for its loop of agents; {plan} is an experiment.",
             hint=f"`harness train {plan}` trains it; `harness run plan.md` begins the loop.",

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import environment, json_option, print_event, project_option
 from harness.cli.person import session_of
 from harness.domain.findings import as_text
+from harness.domain.ids import names_experiment
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.errors import HarnessError, UsageError
@@ -27,8 +27,6 @@ from harness.runs.experiment_config import read_values
 from harness.runs.take import take
 from harness.runs.train import train
 
-_ID = re.compile(r"exp-\d+")
-
 
 class _WithCommand(click.Command):
     """What stands after `--` is the training command, also where no experiment is named."""
@@ -38,7 +36,7 @@ class _WithCommand(click.Command):
         rest = super().parse_args(context, args[:at])
         after = args[at + 1 :]
         # The judge of `harness claude` hands all words over after `--`.
-        if context.params["experiment"] is None and after and _ID.fullmatch(after[0]):
+        if context.params["experiment"] is None and after and names_experiment(after[0]):
             context.params["experiment"] = after.pop(0)
         context.params["training_command"] += tuple(after)
         return rest

@@ -5,7 +5,6 @@ what these verbs would have left.
 """
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from harness.cli.train import train_answer
 from harness.cli.tried import Attempt, shown
 from harness.decisions.experiments import require_room
 from harness.domain.findings import Finding
+from harness.domain.ids import names_experiment
 from harness.domain.plain_text import one_line
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import Split, Verdict
@@ -41,7 +41,6 @@ from harness.views.snapshot import split_score
 NO_PARENT = "none"
 GO_ON = "`harness try --continue`"
 _AS_MEASURED = "As measured by the harness."
-_EXPERIMENT = re.compile(r"exp-\d+")
 _INTERRUPTED = 130
 _QUOTED = "Quote it, and put the training command after `--`:"
 
@@ -127,7 +126,7 @@ def _line(idea: Sequence[str], *, goes_on: bool, parent: str | None, rationale: 
             f"The idea is one argument, and these are {len(idea)}: {' '.join(idea)}.",
             hint=f"{_QUOTED} `harness try {whole} -- python train.py`.",
         )
-    if idea and _EXPERIMENT.fullmatch(idea[0]):
+    if idea and names_experiment(idea[0]):
         raise UsageError(
             f"{idea[0]} is the id of an experiment, and no idea in words.",
             hint=f"{GO_ON} goes on with the open one; `harness train {idea[0]}` trains it.",

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import re
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
@@ -18,6 +17,7 @@ from harness.cli.output import emit, environment, json_option, project_option, t
 from harness.cli.reading import reading
 from harness.cli.tmux_pane import split
 from harness.clock import SystemClock, parse_iso
+from harness.domain.ids import names_experiment
 from harness.domain.plain_text import one_line
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, RunStatus
@@ -34,7 +34,6 @@ from harness.views.follow_logs import LogFollower
 from harness.views.tables import number, render_table
 from harness.views.watching import POLL_SECONDS, in_lines, on_screen, read_all, screen
 
-_EXPERIMENT = re.compile(r"exp-\d+")
 _START_SECONDS = 30.0
 _SAY_NOTHING = (RunStatus.LOST, RunStatus.CANCELLED)
 
@@ -95,7 +94,7 @@ def command(
     console = PlainConsole(file=sys.stdout, highlight=False)
     lines = plain or as_json or once or not console.is_terminal or console.is_dumb_terminal
     screened = None if lines else console
-    if not target or (len(target) == 1 and _EXPERIMENT.fullmatch(target[0])):
+    if not target or (len(target) == 1 and names_experiment(target[0])):
         _watch_project(
             project,
             target[0] if target else None,
@@ -115,7 +114,7 @@ def command(
 
 def _until_alarm(place: Path, target: tuple[str, ...]) -> None:
     """Wait for what a session must hear of, then exit the program."""
-    if len(target) > 1 or (target and not _EXPERIMENT.fullmatch(target[0])):
+    if len(target) > 1 or (target and not names_experiment(target[0])):
         raise UsageError(
             "--until-alarm follows one experiment, no log.",
             hint="`harness watch EXP --until-alarm`, e.g. with exp-0001.",

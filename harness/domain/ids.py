@@ -6,6 +6,7 @@ from collections.abc import Callable
 from harness.errors import NotFoundError
 
 _EXPERIMENT = re.compile(r"exp-(\d{4,})\Z")
+_NAMED = re.compile(r"exp-[0-9]+\Z")
 _RUN = re.compile(r"run-(\d{2,})\Z")
 
 
@@ -22,6 +23,22 @@ def run_id(number: int) -> str:
 def experiment_number(identifier: str) -> int:
     """The inverse of `experiment_id`. Raises ValueError, e.g. for "exp-1"."""
     return _number(_EXPERIMENT, identifier, experiment_id)
+
+
+def is_experiment_id(text: str) -> bool:
+    """Whether it is spelled as the ledger spells it: "exp-0001", and neither "exp-1" nor
+    "exp-00001"."""
+    try:
+        experiment_number(text)
+    except ValueError:
+        return False
+    return True
+
+
+def names_experiment(text: str) -> bool:
+    """Whether somebody means an experiment by it, also as "exp-1": then it is no idea, plan, log or
+    training command."""
+    return _NAMED.match(text) is not None
 
 
 def no_experiment(identifier: str) -> NotFoundError:

@@ -5,7 +5,6 @@ what was read here, so nothing reaches it that only looked like something else.
 """
 
 import os
-import re
 import shlex
 from collections.abc import (
     Callable,
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from harness.contract.meant import meant_by
 from harness.contract.roles import HUMAN_VERBS
+from harness.domain.ids import names_experiment
 from harness.domain.plain_text import one_line
 from harness.errors import (
     HarnessError,
@@ -29,7 +29,6 @@ from harness.errors import (
 )
 
 STDIN = "-"
-_EXPERIMENT = re.compile(r"exp-\d+\Z")
 _LOWERS_TRUST = ("--sandbox", "--session")
 _HELP = ("--help", "-h")
 _EVERYWHERE = ("--json", *_HELP)
@@ -157,8 +156,8 @@ def read_request(
 
     options, words = _parted(argv, verb, askable, cwd=cwd, root=root, file=file)
     if askable.files:
-        words = [text if _EXPERIMENT.match(text) else file(text) for text in words]
-        files = {text: root / text for text in words if not _EXPERIMENT.match(text)}
+        words = [text if names_experiment(text) else file(text) for text in words]
+        files = {text: root / text for text in words if not names_experiment(text)}
     if files and askable.once:
         options = ["--once", *(text for text in options if text not in ("--once", "--follow"))]
     rest = ["--", *words] if words and not askable.command else words

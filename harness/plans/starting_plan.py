@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import yaml  # type: ignore[import-untyped]
 
+from harness.artifacts.front_matter import plain_scalar
 from harness.domain.metrics import METRICS
 from harness.plans.drawing import are_classes
 from harness.plans.tables import Column
@@ -102,8 +103,9 @@ def _why(plan: FirstPlan) -> str:
 def block(data: Mapping[str, Any]) -> str:
     """The plan's lines of `data`."""
     # Lists and mappings of plain values stand on a line of their own, as people write them.
-    text: str = yaml.safe_dump(
+    text: str = yaml.dump(
         {"data": dict(data)},
+        Dumper=_Dumper,
         sort_keys=False,
         default_flow_style=None,
         width=100,
@@ -112,12 +114,27 @@ def block(data: Mapping[str, Any]) -> str:
     return text
 
 
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    """It quotes what the plan's parser would read as something else than text: PyYAML's own rules
+    are those of YAML 1.1, where `1e3` is text."""
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.Node:
+    style = None if isinstance(plain_scalar(text), str) else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
 def _name(folder: str) -> str:
-    return re.sub(r"[^a-z0-9._-]+", "-", folder.lower()).strip("-._")[:63] or "plan"
+    name = re.sub(r"[^a-z0-9._-]+", "-", folder.lower()).strip("-._")[:63] or "plan"
+    return _word(name)
 
 
-def _word(command: str) -> str:
-    return command if re.fullmatch(r"[\w./ -]+", command) else _quoted(command)
+def _word(text: str) -> str:
+    plain = re.fullmatch(r"\w[\w./ -]*", text) and isinstance(plain_scalar(text), str)
+    return text if plain else _quoted(text)
 
 
 def _quoted(text: str) -> str:

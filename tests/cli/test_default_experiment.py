@@ -2,6 +2,8 @@
 
 import pytest
 
+from harness.cli.chosen import require_id
+from harness.errors import UsageError
 from tests.cli.journey import Journey, make_project
 
 VERBS = (
@@ -45,3 +47,14 @@ def test_a_command_after_the_dashes_is_no_id(journey: Journey) -> None:
     error = answer.document["error"]
     assert (answer.exit_code, error["code"]) == (2, "command_not_found")
     assert error["hint"] == "Did you mean `harness train exp-0001 -- python train.py`?"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("1", "`harness gate check exp-0001`"), ("exp-012", "`harness gate check exp-0012`")]
+    + [(text, "one of those that `harness experiment list` names") for text in ("0", "exp-0")],
+)
+def test_the_number_of_an_experiment_begins_with_one(text: str, meant: str) -> None:
+    with pytest.raises(UsageError) as error:
+        require_id(text, "harness gate check")
+    assert error.value.hint == f"You may mean {meant}."

@@ -117,6 +117,13 @@ def test_without_a_known_event_it_fails_closed(project: HookProject, words: list
     assert "Traceback" not in answer.errors
 
 
+def test_an_event_of_an_older_version_that_decided_nothing_ends_silently(project: HookProject):
+    """A session that was open during the update still calls it; 2 would block its compaction."""
+    shutil.rmtree(project.programs / "lib" / "harness")
+    answer = project.program([PROGRAM, "PreCompact"], b"{}")
+    assert (answer.code, answer.output, answer.errors) == (0, "", "")
+
+
 def test_the_hooks_and_the_tool_server_find_their_library_in_the_same_way():
     hooks, server = (
         ast.parse((REPOSITORY / "hooks" / name).read_text("utf-8")) for name in (PROGRAM, "mcp.py")
