@@ -143,7 +143,7 @@ class RunLogger:
             experiment=values[variables.EXPERIMENT],
             run=values[variables.RUN],
             token=values[variables.TOKEN],
-            seed=int(values[variables.SEED]),
+            seed=_seed_of(values),
             attempt=int(values.get(variables.ATTEMPT) or 1),
             checkpoint_every=int(every) if every else None,
             rank=rank_of(values),
@@ -154,7 +154,7 @@ class RunLogger:
     def _unregistered(
         cls, values: Mapping[str, str], command: Sequence[str], clock: Clock | None
     ) -> "RunLogger":
-        rank = rank_of(values)
+        rank, seed = rank_of(values), _seed_of(values)
         folder = new_folder(launch(values), make=rank == 0)
         if rank == 0:
             told = (
@@ -167,7 +167,7 @@ class RunLogger:
             experiment="unregistered",
             run=folder.name,
             token="",
-            seed=int(values.get(variables.SEED) or 0),
+            seed=seed,
             rank=rank,
             clock=clock,
             registered=False,
@@ -365,6 +365,17 @@ class RunLogger:
                 code="checkpoint_outside",
             )
         return target.relative_to(home).as_posix()
+
+
+def _seed_of(values: Mapping[str, str]) -> int:
+    given = values.get(variables.SEED) or "0"
+    try:
+        return int(given)
+    except ValueError:
+        raise UsageError(
+            f"{variables.SEED} is {given!r}; expected a whole number.",
+            hint=f"Set it to one, e.g. `{variables.SEED}=1`, or leave it out: then it is 0.",
+        ) from None
 
 
 def _attempt_of(row: Mapping[str, Any]) -> int:

@@ -14,6 +14,7 @@ import pytest
 from harness.artifacts.code_snapshot import take_snapshot
 from harness.clock import ManualClock
 from harness.domain.variables import UNREGISTERED
+from harness.errors import UsageError
 from harness.run_logger import RunLogger
 from harness.run_logger.ranks import is_other, rank_of
 
@@ -184,3 +185,13 @@ def test_what_torch_distributed_says_holds_once_it_is_started(
     started[0] = 0
     log.epoch(0, {"loss": 1.0})
     assert (log.checkpoint_dir.parent / "metrics.jsonl").exists()
+
+
+def test_a_seed_that_is_no_number_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="HARNESS_SEED is 'abc'") as refused:
+        RunLogger.from_environment({"HARNESS_SEED": "abc"}, ManualClock())
+    assert "HARNESS_SEED=1" in refused.value.hint
+    assert list(tmp_path.iterdir()) == []
