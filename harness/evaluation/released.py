@@ -33,10 +33,12 @@ def latest_release(
     """What was told last about the split in this comparison. Its tier is by the plan's
     tiers as they are now. None where these changed and the number does not say it, and where it was
     coarse and the plan has more bits since: then it is told again."""
+    # Not the last of all: who goes back to an earlier comparison is told nothing twice.
     told = project.ledger.releases(experiment, split)
-    if not told or told[-1].plan_version != approved.comparison:
+    of_this = [one for one in told if one.plan_version == approved.comparison]
+    if not of_this:
         return None
-    last, now = told[-1], plan_then(approved)
+    last, now = of_this[-1], plan_then(approved)
     then = now if last.plan is None else last.plan
     if last.coarse and now["bits"] > then["bits"]:
         return None

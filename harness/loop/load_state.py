@@ -114,13 +114,15 @@ def load_state(
         )
         for experiment, recorded, better in zip(experiments, verdicts, progress, strict=True)
     ]
-    if states:
-        ideas = next_ideas(project.layout.root, project.layout.experiment(states[-1].id, "next"))
-        states[-1] = replace(states[-1], ideas=tuple(ideas))
+    own = [place for place, one in enumerate(states) if one.here]
+    if own:
+        newest = states[own[-1]]
+        ideas = next_ideas(project.layout.root, project.layout.experiment(newest.id, "next"))
+        states[own[-1]] = replace(newest, ideas=tuple(ideas))
     return LoopState(
         limits=_limits(plan),
         spent=replace(
-            _spent(project, approved, plan, experiments[-1] if experiments else None),
+            _spent(project, approved, plan, experiments[own[-1]] if own else None),
             elsewhere=len(known) - len(experiments),
         ),
         experiments=tuple(states),

@@ -135,7 +135,8 @@ def _next_build(
 ) -> Build:
     earlier = _earlier(state, experiment)
     kept = [item.id for item in earlier if item.status is ExperimentStatus.KEPT]
-    previous = earlier[-1] if earlier else None
+    # What another tree found is about other code.
+    previous = next((item for item in reversed(earlier) if item.here), None)
     before = experiment if experiment is not None and _newest(experiment) is not None else previous
     verdict = _newest(before)
     return Build(

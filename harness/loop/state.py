@@ -95,7 +95,7 @@ class ExperimentState:
     """Runs with an open alarm that no diagnosis explains."""
     methods_written: bool = False
     ideas: tuple[Idea, ...] = ()
-    """The ideas in its next.md, in its order; only of the newest experiment."""
+    """The ideas in its next.md, in its order; only of the newest experiment here."""
     validation: VerdictState | None = None
     held_out: VerdictState | None = None
     decided: DecisionKind | None = None

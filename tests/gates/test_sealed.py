@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.domain.records import Tree
 from harness.domain.statuses import GateName, Split, Tier, Verdict
 from harness.errors import RefusedError
 from harness.evaluation import problems
@@ -19,7 +20,7 @@ from harness.evaluation.split_rows import columns_hash
 from harness.files import sha256_bytes, sha256_file
 from harness.gates.check import check_gate, require_validation_passed
 from harness.gates.claim_facts import prose_findings
-from harness.ledger.facts import EvaluationRecorded
+from harness.ledger.facts import EvaluationRecorded, ExperimentMoved
 from harness.loop.load_state import load_state
 from harness.plans.approval import approve_plan
 from harness.plans.tables import read_table
@@ -326,8 +327,38 @@ def test_a_look_that_was_not_told_before_the_bits_ran_out_has_a_way_out(
     (found,) = check_gate(hidden.project, experiment, GateName.VALIDATION).findings
     assert found.code == "evaluation_missing"
     assert found.hint.startswith("A person sets oracle.bits")
+    hidden.path(experiment, "next").write_text("- A finer cut\n")
+    closed_elsewhere(hidden)
     state = load_state(hidden.project, supervised=lambda run: False)
     assert VALIDATION in state.spent.untellable
+    assert [(one.here, len(one.ideas)) for one in state.experiments] == [(True, 1), (False, 0)]
+
+
+def closed_elsewhere(world: World) -> None:
+    """Another working tree opened an experiment after this one's, and it is over."""
+    ledger, tree = world.project.ledger, Tree(id="other", worktree="b", branch="b", commit="")
+    other = ledger.open_experiment(hypothesis="x", parent=None, by="me", tree=tree).id
+    ledger.append(ExperimentMoved(experiment=other, status="discarded", why="x"))
+
+
+def test_who_goes_back_to_an_earlier_comparison_is_told_nothing_twice(hidden: World) -> None:
+    project, path = hidden.project, hidden.root / "plan.md"
+    experiment = scored(hidden)
+    before = path.read_text()
+    first = latest_release(project, experiment, project.plan(), VALIDATION)
+    path.write_text(before.replace("seeds: 3", "seeds: 2"))
+    approve_plan(project, path, by="a person")
+    hidden.train(experiment, GOOD[:2])
+    evaluate(hidden, experiment)
+    spent = bits_told(project, project.plan())
+    assert len(project.ledger.releases(experiment)) == 2
+    path.write_text(before)
+    approve_plan(project, path, by="a person")
+    plan = project.plan()
+    assert (plan.version, plan.comparison) == (3, 1)
+    assert latest_release(project, experiment, plan, VALIDATION) == first
+    release(project, experiment, plan, VALIDATION)
+    assert bits_told(project, plan) == spent
 
 
 def test_of_a_look_without_a_score_nothing_is_compared(

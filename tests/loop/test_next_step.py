@@ -1,5 +1,6 @@
 """The truth table of the loop."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -442,3 +443,16 @@ def test_another_trees_experiments_change_no_number_of_this_one() -> None:
     assert next_step(given) == JudgeResult(experiment="exp-0002", index=1, attempt=1)
     full = LoopSpending(held_out_left=20, elsewhere=7)
     assert next_step(state(elsewhere, limits=wanted, spent=full)).key == "stop-budget"
+
+
+def test_what_another_tree_found_last_is_not_told_to_this_ones_builder() -> None:
+    failed = verdict(Verdict.FAIL)
+    other = replace(LOW, message="Of the other tree.")
+    own = closed(1, DISCARDED, validation=failed)
+    later = closed(2, DISCARDED, validation=replace(failed, findings=(other,)), here=False)
+    step = next_step(state(own, later, sessions=READ))
+    assert isinstance(step, Build)
+    assert step.findings == (LOW,)
+    first = next_step(state(later))
+    assert isinstance(first, Build)
+    assert first.findings == ()
