@@ -18,8 +18,9 @@ HEAD = f"""<!-- Rendered by docs/tools.py from harness/driver/tools/ and the rol
 Agents act through these tools: sessions of the loop have them in process, `harness mcp` serves them
 to `claude` in a repository. Their full names are `mcp__{MCP_SERVER}__<tool>`. Each answers one JSON
 object, or `error: {{code, message, hint}}`. A role may call only its own tools. Where a reminder is
-given, a role that ends its turn without a successful call gets that text once. What only reads says
-so to Claude Code (`readOnlyHint`), which then does not ask for it in plan mode.
+given, a role that ends its turn without a successful call gets that text once. What changes no
+more than the harness's pages says so to Claude Code (`readOnlyHint`), which then does not ask for
+it in plan mode.
 
 A new tool is one file `harness/driver/tools/<tool>.py`, one row in `table.py` beside it, and its
 name in a role's `mcp_tools` (`harness/contract/roles.py`).
@@ -41,7 +42,7 @@ def _section(tool: AgentTool[Any]) -> str:
     roles = ", ".join(role.name for role in ROLES if tool.name in role.mcp_tools)
     lines = [f"### {tool.name}", "", tool.description, "", f"- roles: {roles}"]
     if tool.reads:
-        lines.append("- only reads")
+        lines.append("- changes nothing but the pages of the harness")
     if tool.due:
         lines.append(f"- reminder: {tool.due}")
     lines += ["", "| argument | type | required | meaning |", "|---|---|---|---|"]

@@ -2,6 +2,7 @@
 that it names, and those of the project that these import, directly or not."""
 
 import ast
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -10,6 +11,8 @@ from harness.artifacts.code_snapshot import Snapshot
 from harness.artifacts.objects import load_object
 
 _PYTHON = ".py"
+_CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml", ".ini", ".cfg")
+_WORD = re.compile(rb"\w+")
 
 
 def same_training(
@@ -22,17 +25,19 @@ def same_training(
     """Whether two snapshots differ only in Python files that `argv` does not run, and in files that
     the words of `predict` name. Raises ObjectDamagedError."""
     # Another file that differs, such as a configuration, may be read by training.
-    changed = {
-        name
-        for name in {*first.files, *second.files}
-        if first.files.get(name) != second.files.get(name)
-    }
+    changed = changed_files(first, second)
     run = {*run_by(first, argv, objects), *run_by(second, argv, objects)}
     if not run or not all(name.endswith(_PYTHON) for name in run):
         return not changed  # what a shell script runs is not known
     others = {name for name in changed if name.endswith(_PYTHON) and name not in run}
     told = {str(PurePosixPath(word)) for word in predict}
     return first.links == second.links and changed <= {*others, *(told - run)}
+
+
+def changed_files(first: Snapshot, second: Snapshot) -> set[str]:
+    """What differs, or is in one of them only."""
+    names = {*first.files, *second.files}
+    return {name for name in names if first.files.get(name) != second.files.get(name)}
 
 
 def run_by(snapshot: Snapshot, argv: Sequence[str], objects: Path) -> set[str]:
@@ -50,6 +55,25 @@ def run_by(snapshot: Snapshot, argv: Sequence[str], objects: Path) -> set[str]:
             text = load_object(objects, snapshot.files[name])
             due += [file for module in _imported(text) for file in _files_of(snapshot, module)]
     return found
+
+
+def loaded_by_name(
+    first: Snapshot, second: Snapshot, argv: Sequence[str], objects: Path
+) -> set[str]:
+    """The changed Python files whose name training may say as a text, and so load without an import
+    (importlib, runpy, Hydra's `_target_`): the name stands in a file that training runs, in a
+    configuration, or in the command. Raises ObjectDamagedError."""
+    changed = {name for name in changed_files(first, second) if name.endswith(_PYTHON)}
+    texts = [" ".join(argv).encode()]
+    for snapshot in (first, second):
+        run = run_by(snapshot, argv, objects) if changed else set()
+        texts += [
+            load_object(objects, digest)
+            for name, digest in snapshot.files.items()
+            if changed and (name in run or PurePosixPath(name).suffix in _CONFIGURATIONS)
+        ]
+    words = {word for text in texts for word in _WORD.findall(text)}
+    return {name for name in changed if PurePosixPath(name).stem.encode() in words}
 
 
 def imported_by(snapshot: Snapshot, objects: Path) -> set[str]:

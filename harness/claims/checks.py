@@ -18,15 +18,19 @@ def missing(what: str) -> Answer:
     return ClaimKind.UNSUPPORTED, what
 
 
+_OTHERS = ("average ", "median ", "top ")
+"""Metrics that begin so are not what their last word says."""
+
+
 def of_plan(metric: str | None, experiment: KnownExperiment) -> Callable[[float], float] | None:
     """Converts the plan's metric to the written one; None when that is another metric."""
     name, plan = (
         _SPLIT.sub("", _plain(written))
         for written in (metric or experiment.metric, experiment.metric)
     )
-    # "F1" is said of f1_macro, "accuracy" of balanced_accuracy.
+    # "F1" is said of f1_macro, "accuracy" of balanced_accuracy; a word more may be another metric.
     part = plan.endswith(f" {name}") or plan.startswith(f"{name} ")
-    part = part and (name, plan) != ("precision", "average precision")
+    part = part and not plan.startswith(_OTHERS)
     if name == plan or name == "score" or part:
         return lambda value: value
     if words.COMPLEMENT.get(name) == plan:

@@ -123,7 +123,9 @@ def _lines(
         yield next_step(project).line
         return
     last = next(reversed(answers))
-    yield f"{experiment} was not kept: {last.replace('_', '-')} did not PASS."
+    scored = "verdict" in answers[last].document
+    why = f"{last.replace('_', '-')} did not PASS" if scored else "held-out could not be scored"
+    yield f"{experiment} was not kept: {why}."
     yield f"next: mend it, or discard it: `harness gate reject {experiment} --reason TEXT`"
 
 

@@ -132,7 +132,8 @@ def nearest(written: str) -> tuple[str, ...]:
 
 def negated(written: str) -> bool:
     """Whether it is scikit-learn's name of a loss with its sign turned."""
-    return _key(written).startswith("neg") and understood(written) is not None
+    sign = written.strip().lower().startswith("neg_")
+    return sign and understood(written) is not None
 
 
 def _key(written: str) -> str:

@@ -180,9 +180,12 @@ class _Question:
     def _then(self) -> str:
         if "--ask" in self._request.words:
             return "It first shows what would count from then on, and asks again."
+        look = ""
+        if self._request.words[0] == "keep":
+            look = "It looks at held-out where that was not done; looks are counted. "
         if any(word.startswith("--reason") for word in self._request.words):
-            return "The reason is in Claude's words; it is recorded as yours."
-        return "The reason that is recorded are the numbers that were measured."
+            return f"{look}The reason is in Claude's words; it is recorded as yours."
+        return f"{look}The numbers that were measured are recorded as the reason."
 
     def _line(self, seconds: float) -> str | None:
         """What is typed before Enter, without what a terminal reports by itself; None when nothing

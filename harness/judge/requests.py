@@ -47,6 +47,8 @@ class Askable:
     """Options whose value is a file of the project."""
     words: int = 0
     """The most positional words; -1: any number."""
+    least: int = 0
+    """The fewest: what a person is asked says what it is about."""
     files: bool = False
     """The words are files of the project, but for experiments' ids; the child gets copies."""
     copy_option: str = ""
@@ -111,7 +113,7 @@ OF_PERSONS: dict[tuple[str, ...], Askable] = {
     ("plan", "approve"): Askable(words=1, files=True),
     ("gate", "approve"): _REASONED,
     ("gate", "reject"): _REASONED,
-    ("keep",): _REASONED,
+    ("keep",): Askable(values=("--reason",), words=1, least=1),
     ("audit", "--accept"): Askable(),
     ("posttrain", "promote"): _REASONED,
     ("posttrain", "reject"): _REASONED,
@@ -207,6 +209,11 @@ def _parted(
     for text in project:
         _require_same(text.partition("=")[2], cwd, root)
     options = [text for text in options if text not in project]
+    if len(words) < askable.least:
+        raise UsageError(
+            f"`harness {' '.join(verb)}` is asked of a person with the id of an experiment.",
+            hint=f"E.g. `harness {' '.join(verb)} exp-0001`.",
+        )
     if askable.words >= 0 and len(words) > askable.words:
         raise UsageError(
             f"`harness {' '.join(verb)}` takes at most {askable.words} words; got {words}.",

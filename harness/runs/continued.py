@@ -12,7 +12,7 @@ from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.objects import ObjectDamagedError
-from harness.artifacts.training_code import same_training
+from harness.artifacts.training_code import loaded_by_name, run_by, same_training
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
@@ -61,9 +61,10 @@ def due(project: Project, experiment: str, argv: Sequence[str]) -> Due:
     try:
         before = load_snapshot(objects, runs[-1].code)
         same = same_training(before, now, argv, predict, objects)
+        named = loaded_by_name(before, now, argv, objects) - run_by(now, predict, objects)
     except ObjectDamagedError:
         return Due.TRAIN
-    if not same:
+    if not same or named:
         return Due.TRAIN
     return Due.TAKE if changed_predict(project, experiment) else Due.NOTHING
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.artifacts.code_snapshot import Snapshot, take_snapshot
-from harness.artifacts.training_code import same_training
+from harness.artifacts.training_code import loaded_by_name, same_training
 
 FILES = {
     "train.py": "import numpy\nfrom model import Net\nimport parts.loader as loader\n",
@@ -63,3 +63,24 @@ def test_a_module_is_followed_and_a_shell_script_is_not_known(tmp_path: Path) ->
     assert not same_training(before, after, ("sh", "run.sh"), PREDICT, objects)
     assert not same_training(before, after, ("make",), PREDICT, objects)
     assert same_training(before, before, ("make",), PREDICT, objects)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("train.py", 'import importlib\nNet = importlib.import_module("models.mlp").Net\n'),
+        ("train.yaml", "_target_: models.mlp.Net\n"),
+        ("other.py", "models.mlp"),
+    ],
+)
+def test_a_file_that_training_may_load_by_its_name_is_told(
+    tmp_path: Path, file: str, text: str
+) -> None:
+    root, objects = tmp_path / "root", tmp_path / "objects"
+    before = snapshot(root, objects, {**FILES, "models/mlp.py": "WIDTH = 3\n", file: text})
+    after = snapshot(root, objects, {"models/mlp.py": "WIDTH = 5\n"})
+    named = set() if file == "other.py" else {"models/mlp.py"}
+    assert loaded_by_name(before, after, ARGV, objects) == named
+    assert loaded_by_name(before, before, ARGV, objects) == set()
+    by_command = ("python", "train.py", "--model=mlp")
+    assert loaded_by_name(before, after, by_command, objects) == {"models/mlp.py"}

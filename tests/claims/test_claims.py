@@ -353,7 +353,13 @@ def test_a_metric_is_known_by_the_names_that_people_give_it(metric: str, said: s
 
 
 @pytest.mark.parametrize(
-    ("metric", "said"), [("average_precision", "precision"), ("f1_macro", "recall")]
+    ("metric", "said"),
+    [
+        ("average_precision", "precision"),
+        ("f1_macro", "recall"),
+        ("top_5_accuracy", "accuracy"),
+        ("median_absolute_error", "error"),
+    ],
 )
 def test_another_metric_is_another(metric: str, said: str) -> None:
     assert of_plan(said, replace(KNOWN.experiments[OURS], metric=metric)) is None

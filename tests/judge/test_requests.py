@@ -23,7 +23,7 @@ NEVER = (
     *("nonsense", "train exp-0001 --sandbox none", "train exp-0001 --sandbox=bwrap"),
     *("train --sandbox auto exp-0001", "train exp-0001 --session other", "mcp --sandbox none"),
     *("evaluate exp-0001 --sandbox landlock", "watch --split", "handoff --file plan.md"),
-    *("report --out x.md", "try wider --sandbox none", "keep --override exp-0001"),
+    *("report --out x.md", "try wider --sandbox none", "keep --override exp-0001", "keep"),
     *("status --project /", "status --project ..", "audit --transcripts ."),
     *("claims audit ../secret.md", "claims audit link.md", "plan check ../secret.md"),
     *("watch ../secret.md", "watch /etc/passwd", "posttrain spec --dataset ../secret.md"),

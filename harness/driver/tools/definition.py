@@ -26,7 +26,8 @@ class AgentTool(Generic[Arguments]):
     due: str = ""
     """The reminder for a role that ends its turn without a call; empty if the tool is optional."""
     reads: bool = False
-    """Whether it only reads; Claude Code then does not ask the person for it in plan mode."""
+    """Whether it changes nothing but the harness's own pages; Claude Code then does not ask the
+    person for it in plan mode."""
 
     @property
     def schema(self) -> dict[str, Any]:

@@ -293,5 +293,7 @@ def human_verb(words: list[str], verbs: list[list[str]]) -> str | None:
 
 
 def _abbreviates(word: str, option: str) -> bool:
-    """Whether `word` is `option`, or a beginning of it that a command may take for it."""
-    return len(word) > 2 and option.startswith(word)
+    """Whether `word` is `option`, with or without `=VALUE`, or a beginning of it that a command may
+    take for it."""
+    name = word.partition("=")[0]
+    return len(name) > 2 and option.startswith(name)

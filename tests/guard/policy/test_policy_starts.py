@@ -164,6 +164,7 @@ def test_a_persons_verb_is_denied_behind_any_launcher(project, command):
         ("harness keep", "keep"),
         ("cd sub && harness --project . keep exp-0002 --reason fine", "keep"),
         ("harness report --out notes.md", "report --out"),
+        ("harness report --out=notes.md", "report --out"),
         ("harness report", None),
         ("harness try 'keep the best' --rationale keep -- python train.py keep", None),
     ],
