@@ -23,7 +23,7 @@ NEVER = (
     *("nonsense", "train exp-0001 --sandbox none", "train exp-0001 --sandbox=bwrap"),
     *("train --sandbox auto exp-0001", "train exp-0001 --session other", "mcp --sandbox none"),
     *("evaluate exp-0001 --sandbox landlock", "watch --split", "handoff --file plan.md"),
-    *("report --out x.md", "try wider --sandbox none", "keep --override exp-0001", "keep"),
+    *("report --out x.md", "try wider --sandbox none", "keep --override exp-0001"),
     *("status --project /", "status --project ..", "audit --transcripts ."),
     *("claims audit ../secret.md", "claims audit link.md", "plan check ../secret.md"),
     *("watch ../secret.md", "watch /etc/passwd", "posttrain spec --dataset ../secret.md"),
@@ -97,10 +97,17 @@ def test_no_request_is_a_persons(root: Path) -> None:
     for verb in HUMAN_VERBS:
         assert verb not in REQUESTS
         if verb in OF_PERSONS:
-            assert read_request([*verb], cwd=root, root=root).asked == f"harness {' '.join(verb)}"
+            words = [*verb, *["exp-0001"] * OF_PERSONS[verb].least]
+            assert read_request(words, cwd=root, root=root).asked == f"harness {' '.join(words)}"
             continue
         with pytest.raises(HarnessError):
             read_request([*verb], cwd=root, root=root)
+
+
+def test_who_is_asked_to_keep_is_told_what(root: Path) -> None:
+    with pytest.raises(HarnessError, match="the id of an experiment") as refused:
+        read_request(["keep", "--reason", "good"], cwd=root, root=root)
+    assert "`harness keep exp-0001`" in refused.value.hint
 
 
 def test_what_a_person_is_asked_for_is_one_list(root: Path) -> None:
