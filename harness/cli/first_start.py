@@ -18,7 +18,7 @@ from harness.domain.metric_words import nearest, understood
 from harness.domain.metrics import METRICS
 from harness.domain.statuses import HooksMode
 from harness.errors import RefusedError, UsageError
-from harness.evaluation.trivial import first_tiers, trivial_score
+from harness.evaluation.trivial import first_tiers, rounded, trivial_score
 from harness.files import atomic_write
 from harness.install.examples import copy_example, example
 from harness.install.install import Installation
@@ -211,7 +211,7 @@ def begin(done: Installation, given: Given, ask: Ask | None) -> Start:
             data=start.data,
             metric=metric,
             tiers=first_tiers(metric, trivial),
-            trivial=trivial,
+            trivial=None if trivial is None else rounded(metric, trivial),
             entry=entry,
             predict=predict,
         )

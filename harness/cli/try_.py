@@ -12,6 +12,9 @@ from pathlib import Path
 
 import click
 
+from harness.artifacts.content import read_text
+from harness.artifacts.experiment_files import parse_result, render_result
+from harness.artifacts.front_matter import read_front_matter
 from harness.cli.answer import Answer
 from harness.cli.changing import changing
 from harness.cli.chosen import chosen
@@ -272,7 +275,7 @@ def measured_result(project: Project, experiment: str) -> Answer:
     """result.md that claims the recomputed number and no more. What somebody else wrote there
     stays."""
     path = project.layout.experiment(experiment, "result")
-    if os.path.lexists(path) and not _as_measured(path):
+    if os.path.lexists(path) and not _as_measured(path, experiment):
         return Answer(document={"experiment": experiment, "written": None}, lines=[])
     record = project.ledger.experiment(experiment)
     total = split_score(project, record, Split.VALIDATION)
@@ -283,12 +286,22 @@ def measured_result(project: Project, experiment: str) -> Answer:
     return result_answer(project, experiment, claims=claims, summary=_AS_MEASURED)
 
 
-def _as_measured(path: Path) -> bool:
-    return (
-        path.is_file()
-        and not path.is_symlink()
-        and _AS_MEASURED in path.read_text("utf-8", "replace")
-    )
+def _as_measured(path: Path, experiment: str) -> bool:
+    """Whether it is such a file as `measured_result` writes, to the last character."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    try:
+        text = read_text(path)
+        found = parse_result(text, where=path.name)
+        by = read_front_matter(text, where=path.name).data.get("by")
+        return text == render_result(
+            experiment=experiment,
+            claims={name: claim.text for name, claim in found.claims.items()},
+            summary=_AS_MEASURED,
+            by=str(by),
+        )
+    except HarnessError:
+        return False
 
 
 def _first_finding(answer: Answer) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """What the predictor scores that knows the training labels and nothing about a row: where the tiers
 of a first plan start."""
 
+import math
 import tempfile
 from pathlib import Path
 
@@ -37,18 +38,24 @@ def trivial_score(metric: str, labels: Labels) -> float | None:
 
 def first_tiers(metric: str, trivial: float | None) -> dict[str, float]:
     """must and should: a quarter and half of the way from the trivial score to the best one."""
-    known = METRICS[metric]
-    up = known.direction is Direction.MAXIMIZE
-    least, most = known.range
-    best = most if up else least
+    up, best = METRICS[metric].direction is Direction.MAXIMIZE, _best(metric)
     start = trivial if trivial is not None else (0.0 if up else 1.0)
     tiers = {
-        name: _digits(start + part * (best - start))
+        name: rounded(metric, start + part * (best - start))
         for name, part in zip(("must", "should"), _PARTS, strict=True)
     }
     # A trivial predictor that is as good as can be leaves no way to go.
     return tiers if tiers["must"] != tiers["should"] else {"must": tiers["must"]}
 
 
-def _digits(value: float) -> float:
-    return float(f"{value:.3g}")
+def rounded(metric: str, value: float) -> float:
+    """To three digits of its distance from the best score: of rare classes the trivial score is
+    near it, and 0.9985 must not become 0.998."""
+    best = _best(metric)
+    left = abs(best - value)
+    return round(value, 2 - math.floor(math.log10(left))) + 0.0 if left else best
+
+
+def _best(metric: str) -> float:
+    known = METRICS[metric]
+    return float(known.range[known.direction is Direction.MAXIMIZE])

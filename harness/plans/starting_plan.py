@@ -75,7 +75,7 @@ def first_plan(plan: FirstPlan) -> str:
     held_out = plan.data["held_out"]
     label, inputs = held_out["label"], held_out["inputs"]
     hidden = plan.data.get("validation") == "hidden"
-    tiers = ", ".join(f"{name}: {value:g}" for name, value in plan.tiers.items())
+    tiers = ", ".join(f"{name}: {value:.12g}" for name, value in plan.tiers.items())
     return _PLAN.format(
         name=_name(plan.folder),
         objective=_quoted(f"Predict {label} from {len(inputs)} columns of {plan.table}"),
@@ -95,8 +95,8 @@ def _why(plan: FirstPlan) -> str:
     if plan.trivial is None:
         return "nothing of these rows says what is good."
     return (
-        f"a quarter and half of the way from {plan.trivial:.3g}, which knowing no row gives, to the"
-        " best."
+        f"a quarter and half of the way from {plan.trivial:.12g}, which knowing no row gives, to"
+        " the best."
     )
 
 

@@ -25,10 +25,12 @@ from harness.views.snapshot import experiment_row, split_score
 from harness.views.tables import score_text, tier_text
 
 WIDTH = 80
-_LEAST_WORDS = 8
-"""Characters of a hypothesis in the table; the whole one stands below it."""
+_MOST_FIGURE = 16
+"""Characters of a score in the table with its interval; a longer one stands there without."""
 _BOUNDS = {"at least": "≥ ", "at most": "≤ "}
 _COLUMNS = ("id", "validation", "held-out", "verdict", "decision", "hypothesis")
+"""The last one is left out where the others leave no room for its head; each hypothesis stands
+below the table in full."""
 
 
 def report(project: Project) -> dict[str, Any]:
@@ -166,16 +168,22 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
         ]
         for row in rows
     ]
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=False)]
-    left = max(_LEAST_WORDS, WIDTH - sum(widths) - 3 * len(widths) - 4)
-    for line, row in zip(cells, rows, strict=True):
-        line.append(_fitting(row["hypothesis"], left))
-    widths.append(min(left, max(len(line[-1]) for line in [_COLUMNS, *cells])))
+    head = _COLUMNS[:-1]
+    left = WIDTH - sum(_widths(head, cells)) - 3 * len(head) - 4
+    if left >= len(_COLUMNS[-1]):
+        head = _COLUMNS
+        for line, row in zip(cells, rows, strict=True):
+            line.append(_fitting(row["hypothesis"], left))
+    widths = _widths(head, cells)
     rule = "|".join("-" * (width + 2) for width in widths)
-    yield [_row(_COLUMNS, widths), f"|{rule}|", *(_row(line, widths) for line in cells)]
+    yield [_row(head, widths), f"|{rule}|", *(_row(line, widths) for line in cells)]
     yield [line for row in rows for line in _wrapped(_told(row), item=True)]
     if any(row["validation"]["interval"] for row in rows):
         yield ["± is half of the 95% interval."]
+
+
+def _widths(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(head, *cells, strict=True)]
 
 
 def _fitting(text: str, width: int) -> str:
@@ -212,7 +220,8 @@ def figure(total: Mapping[str, Any]) -> str:
     low, high = total["interval"]
     half = (high - low) / 2
     digits = max(0, 1 - math.floor(math.log10(half))) if half > 0 else 4
-    return f"{total['score']:.{digits}f} ±{half:.{digits}f}"
+    whole = f"{total['score']:.{digits}f} ±{half:.{digits}f}"
+    return whole if len(whole) <= _MOST_FIGURE else f"{total['score']:.4g}"
 
 
 def _others(count: int) -> list[list[str]]:

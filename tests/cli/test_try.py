@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.artifacts.experiment_files import render_result
+from harness.cli.try_ import _AS_MEASURED, _as_measured
 from tests.centroids import PREDICT, TRAIN, slow_train
 from tests.cli.journey import PLAN, Answer, Journey, make_project
 
@@ -180,6 +182,22 @@ def test_what_somebody_wrote_in_the_result_stays(tmp_path: Path) -> None:
     story("passed", "try")
     result = tmp_path / "project/.harness/experiments/exp-0001/result.md"
     assert "Two of the blobs touch." in result.read_text("utf-8")
+
+
+def test_only_what_the_harness_wrote_itself_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "result.md"
+    words = {"experiment": "exp-0001", "by": "human:ada"}
+    own = render_result(**words, claims={"accuracy": "0.90"}, summary=_AS_MEASURED)
+    path.write_text(own, "utf-8")
+    assert _as_measured(path, "exp-0001")
+    for text in (
+        own + "\nBut two of the blobs touch.\n",
+        own.replace("shortfalls: []", 'shortfalls:\n  - "One seed."'),
+        f"{_AS_MEASURED}\n",
+        render_result(**words, claims={}, summary=f"Not as before. {_AS_MEASURED}"),
+    ):
+        path.write_text(text, "utf-8")
+        assert not _as_measured(path, "exp-0001"), text
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
