@@ -168,7 +168,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
         ]
         for row in rows
     ]
-    head = _COLUMNS[:-1]
+    head: tuple[str, ...] = _COLUMNS[:-1]
     left = WIDTH - sum(_widths(head, cells)) - 3 * len(head) - 4
     if left >= len(_COLUMNS[-1]):
         head = _COLUMNS
