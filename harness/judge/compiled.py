@@ -6,11 +6,13 @@ outside, anew for each session, into a folder that is read-only inside.
 """
 
 import json
+import os
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from harness.contract.installation import MANIFEST, OWN_HOOKS, VENDORED
+from harness.install.hook_interpreter import candidates
 from harness.rendering.claude_files import SYSTEM_PYTHON
 
 COMPILED = "HARNESS_COMPILED"
@@ -23,8 +25,11 @@ def compile_hooks(folder: Path, root: Path, plugins: Iterable[Path]) -> None:
     """Compile the hooks' library of the project at `root` and of `plugins`, with the Python that
     starts them. What cannot be compiled is left out: hooks compile it themselves."""
     vendored = root / VENDORED
-    libraries = {vendored / "lib": _interpreter(vendored)}
-    libraries |= dict.fromkeys(plugins, SYSTEM_PYTHON)
+    libraries = dict.fromkeys(plugins, SYSTEM_PYTHON)
+    interpreter = _interpreter(vendored)
+    # A file of the project names it, and this runs outside the sandbox: no other program may start.
+    if interpreter in candidates():
+        libraries[vendored / "lib"] = interpreter
     if (root / OWN_HOOKS / "run.py").is_file():  # the harness's own repository
         libraries[root] = SYSTEM_PYTHON
     for library, interpreter in libraries.items():
@@ -46,7 +51,12 @@ def compile_hooks(folder: Path, root: Path, plugins: Iterable[Path]) -> None:
 def _run(words: list[str]) -> None:
     try:
         subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE_S, check=False
+            words,
+            env={"PATH": os.defpath},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return

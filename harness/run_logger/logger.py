@@ -29,6 +29,7 @@ from harness.run_logger.ranks import (
     is_other,
     launch,
     rank_of,
+    started_again,
 )
 from harness.run_logger.run_files import (
     RowFile,
@@ -155,7 +156,7 @@ class RunLogger:
         cls, values: Mapping[str, str], command: Sequence[str], clock: Clock | None
     ) -> "RunLogger":
         rank, seed = rank_of(values), _seed_of(values)
-        folder = new_folder(launch(values), make=rank == 0)
+        folder = new_folder(launch(values), make=rank == 0, again=started_again(values))
         if rank == 0:
             told = (
                 f"harness: unregistered run, logged to {shown_path(folder)}; it counts for no"

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
@@ -34,7 +35,21 @@ def launch(environ: Mapping[str, str]) -> str | None:
     """A name that the processes of one launch share; None for a process alone."""
     sizes = [size for name in _SIZES if (size := environ.get(name, "")).isdigit()]
     several = any(int(size) > 1 for size in sizes) or rank_of(environ) > 0 or bool(_arguments())
-    return f"launch-{os.getppid()}" if several else None
+    return f"launch-{os.getppid()}{_began(os.getppid())}" if several else None
+
+
+def started_again(environ: Mapping[str, str]) -> bool:
+    """Whether torchrun started the processes of a launch once more, after a failure."""
+    return environ.get("TORCHELASTIC_RESTART_COUNT", "0") not in ("", "0")
+
+
+def _began(pid: int) -> str:
+    """The start of a process, for its id comes again; "" where /proc does not say it."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+        return f"-{told.rpartition(')')[2].split()[19]}"
+    except (OSError, IndexError):
+        return ""
 
 
 def _spawned() -> int:

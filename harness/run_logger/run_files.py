@@ -27,18 +27,41 @@ _OWN = frozenset({"run", "seed", "attempt", "status", "updated_at", "error", "_l
 """Fields that a new attempt sets itself."""
 
 
-def new_folder(name: str | None, *, make: bool) -> Path:
+def new_folder(name: str | None, *, make: bool, again: bool = False) -> Path:
     """The folder of an unregistered run, below the working directory, or below that of temporary
-    files where nothing can be written there. `name`: what its processes share; None: a new one."""
-    own = name or time.strftime("%Y%m%d-%H%M%S")
+    files where nothing can be written there. `name`: what its processes share; None: a new one.
+    `again`: they were started once more, and go on in theirs."""
     # Absolute: training may change the working directory.
     base = Path(variables.UNREGISTERED).absolute()
+    own = time.strftime("%Y%m%d-%H%M%S") if name is None else _not_ended(base, name, again)
     if not make:
         return base / own
     try:
         return _made(base, own, shared=name is not None)
     except OSError:
         return _made(Path(tempfile.mkdtemp(prefix=f"{base.name}-")), own, shared=True)
+
+
+def _not_ended(base: Path, name: str, again: bool) -> str:
+    """All processes of a launch choose alike: none starts when the first has ended. One parent,
+    e.g. a job's script, may start several launches, one after the other."""
+    last = name
+    for number in itertools.count(1):
+        own = name if number == 1 else f"{name}-{number}"
+        if not (base / own).exists():
+            return last if again else own
+        if not again and not _has_ended(base / own):
+            return own
+        last = own
+    raise AssertionError("count ends nowhere")
+
+
+def _has_ended(folder: Path) -> bool:
+    try:
+        status = json.loads((folder / "training_status.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(status, dict) and status.get("status") in ("completed", "failed")
 
 
 def shown_path(folder: Path) -> Path:

@@ -152,6 +152,30 @@ def test_processes_of_one_launch_share_a_folder(
     assert second.checkpoint_dir.is_dir()
 
 
+def test_one_parents_next_launch_is_another_run_and_a_restart_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def launched(**more: str) -> Path:
+        first, second = (
+            RunLogger.from_environment({"RANK": rank, "WORLD_SIZE": "2", **more}, ManualClock())
+            for rank in "01"
+        )
+        assert first.checkpoint_dir == second.checkpoint_dir
+        first.epoch(0, {"loss": 1.0})
+        first.end("failed")
+        return first.checkpoint_dir.parent
+
+    begun = launched()
+    later = launched()
+    assert later != begun
+    assert launched(TORCHELASTIC_RESTART_COUNT="1") == later
+    events = [[row["event"] for row in rows(folder)] for folder in (begun, later)]
+    assert [found.count("attempt") for found in events] == [0, 1]
+    assert launched() not in (begun, later)
+
+
 def test_a_process_of_torch_spawn_knows_its_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrapped() -> None: ...
 
