@@ -17,7 +17,7 @@ from harness.contract.artifacts import BY_NAME, INNER_PLAN
 from harness.domain.metric_words import nearest, understood
 from harness.domain.metrics import METRICS
 from harness.domain.statuses import HooksMode
-from harness.errors import RefusedError, UsageError
+from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.evaluation.trivial import first_tiers, rounded, trivial_score
 from harness.files import atomic_write
 from harness.install.examples import copy_example, example
@@ -31,7 +31,7 @@ from harness.plans.starting_plan import FirstPlan, first_plan, proposed_metric
 from harness.plans.tables import Table, read_table
 from harness.runs.environment import ask_python
 from harness.sandbox.select import choose
-from harness.settings import load_settings, require_interpreter
+from harness.settings import find_root, load_settings, require_interpreter
 
 _LABELS = ("label", "labels", "target", "y", "class")
 _IDS = ("id", "row", "row_id", "index")
@@ -130,9 +130,10 @@ def gather(
 
 
 def example_given(name: str, root: Path) -> Given:
-    """Copies the example. Raises NotFoundError, RefusedError; UsageError (packages_missing) without
-    what its programs import."""
+    """Copies the example. Raises NotFoundError, RefusedError (also project_above); UsageError
+    (packages_missing) without what its programs import."""
     chosen = example(name)
+    _require_no_project(root)
     lacking = [module for module in chosen.needs if find_spec(module) is None]
     if lacking:
         raise UsageError(
@@ -143,6 +144,20 @@ def example_given(name: str, root: Path) -> Given:
     copy_example(chosen, root)
     table = root / chosen.data
     return Given(table=table, label=chosen.label, metric=chosen.metric, group=None, time=None)
+
+
+def _require_no_project(root: Path) -> None:
+    """Approving the example's plan is no decision about somebody's project."""
+    try:
+        above = find_root(root)
+    except NotFoundError:
+        return
+    if above != root:
+        raise RefusedError(
+            f"{root} belongs to the harness project {above}; an example is a project of its own.",
+            hint="Make an empty folder outside it, and call it there.",
+            code="project_above",
+        )
 
 
 def _package(module: str) -> str:

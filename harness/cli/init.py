@@ -29,6 +29,7 @@ from harness.errors import HarnessError
 from harness.install.file_changes import Conflict, FileChange
 from harness.install.install import Installation, install
 from harness.install.removal import Removal, remove
+from harness.install.target import place_of
 from harness.plans.approval import check_plan
 from harness.plans.review import as_one_error
 
@@ -99,7 +100,8 @@ def command(
     the edited ones. Exit 1 when a file was left as it is or a guard does not work afterwards. Must
     be run by a person.
     """
-    # No terminal needed: init approves no plan and no score, and scripts set projects up.
+    # No terminal needed, for scripts set projects up: init decides about no score, and approves no
+    # plan but an example's own, in a folder that holds nothing else.
     by = require_person("init", environment(), needs_terminal=False)
     asked = any(one is not None for one in (table, label, metric, group, time))
     if (asked or example is not None) and (dry_run or take_out):
@@ -118,6 +120,7 @@ def command(
     mode, ask = None if hooks is None else HooksMode(hooks), asker(as_json=as_json)
     given = None
     if example is not None:
+        place_of(directory, mode, environment())  # it refuses before anything is copied
         given = example_given(example, directory.resolve())
     elif asked:
         given = gather(directory.resolve(), table, label, metric, group, time, ask)

@@ -1,18 +1,23 @@
 """The small repositories that `harness init --example NAME` copies."""
 
 import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
+from harness.contract.artifacts import BY_NAME, INNER_PLAN
+from harness.contract.installation import MCP_SERVERS
 from harness.errors import NotFoundError, RefusedError
+from harness.plans.scaffold import PLAN_FORM
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 """A link to `examples/` in a checkout; a folder in an installed package."""
 _SAYS = "example.json"
 _BESIDE = frozenset({".git", ".gitignore", "README.md", "LICENSE"})
 """What a folder may hold that counts as empty: what a new repository begins with."""
+_INSTALLED = frozenset({".claude", ".harness", MCP_SERVERS, BY_NAME["plan"].path})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +56,13 @@ def _read(path: Path) -> Example:
 
 
 def copy_example(chosen: Example, root: Path) -> None:
-    """Its files into `root`, which is empty or new. Raises RefusedError (folder_not_empty)."""
-    root.mkdir(parents=True, exist_ok=True)
-    there = sorted(path.name for path in root.iterdir() if path.name not in _BESIDE)
+    """Its files into `root`, which is empty or new, or where a call stopped that had copied them.
+    Raises RefusedError (folder_not_empty)."""
+    found = root.iterdir() if root.is_dir() else ()
+    there = sorted(path.name for path in found if path.name not in _BESIDE)
+    files = dict(_files(chosen))
+    if there and _left_over(chosen, root, files, there):
+        return  # Its table may be split already: it does not come back.
     if there:
         more = f" and {len(there) - 3} more" if len(there) > 3 else ""
         raise RefusedError(
@@ -61,11 +70,36 @@ def copy_example(chosen: Example, root: Path) -> None:
             hint="Make an empty folder for the example, and call it there.",
             code="folder_not_empty",
         )
-    for path in sorted((EXAMPLES / chosen.name).rglob("*")):
-        name = path.relative_to(EXAMPLES / chosen.name)
-        if path.is_dir() or name.name == _SAYS or "__pycache__" in name.parts:
-            continue
+    for name, path in files.items():
         target = root / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
             shutil.copyfile(path, target)
+
+
+def _files(chosen: Example) -> Iterator[tuple[Path, Path]]:
+    """(its name below the example, the file)."""
+    for path in sorted((EXAMPLES / chosen.name).rglob("*")):
+        name = path.relative_to(EXAMPLES / chosen.name)
+        if path.is_file() and name.name != _SAYS and "__pycache__" not in name.parts:
+            yield name, path
+
+
+def _left_over(
+    chosen: Example, root: Path, files: Mapping[Path, Path], there: Sequence[str]
+) -> bool:
+    """Whether `root` holds the example as it is, and beside it what `harness init` writes before
+    the plan."""
+    known = {name.parts[0] for name in files} | _INSTALLED
+    if not known.issuperset(there):
+        return False
+    for plan in (BY_NAME["plan"].path, INNER_PLAN):
+        if (root / plan).is_file() and (root / plan).read_bytes() != PLAN_FORM.encode():
+            return False
+    for name, path in files.items():
+        target = root / name
+        split = name == Path(chosen.data) and not target.exists()
+        same = target.is_file() and target.read_bytes() == path.read_bytes()
+        if not (same or split or name.name in _BESIDE):
+            return False
+    return True

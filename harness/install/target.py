@@ -12,6 +12,7 @@ from harness.artifacts.locate import Layout
 from harness.domain.statuses import HooksMode
 from harness.errors import RefusedError
 from harness.guard.agent_files import has_own_hooks
+from harness.guard.hooks.control_digests import WORKTREES
 from harness.install.manifest import read_manifest
 from harness.install.repository import environment_of
 from harness.settings import (
@@ -86,7 +87,11 @@ def place_of(
 def _require_no_inner(root: Path) -> None:
     """Raises RefusedError (inside_own_folder) in a folder that belongs to Claude Code, git or the
     harness: the project is the one above."""
-    own = [place for place in (root, *root.parents) if place.name in _OWN]
+    own = [
+        place
+        for place in (root, *root.parents)
+        if place.name in _OWN and not _in_worktree(root.relative_to(place.parent))
+    ]
     if own:
         above = own[-1].parent
         raise RefusedError(
@@ -94,6 +99,11 @@ def _require_no_inner(root: Path) -> None:
             hint=f"Run `harness init {shlex.quote(str(above))}`.",
             code="inside_own_folder",
         )
+
+
+def _in_worktree(path: Path) -> bool:
+    """Whether it leads into one of the copies of the repository that Claude Code makes."""
+    return path.is_relative_to(WORKTREES) and path != Path(WORKTREES)
 
 
 def _named(root: Path) -> Path:

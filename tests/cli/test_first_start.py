@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.errors import RefusedError
+from harness.install.target import place_of
 from harness.settings import load_settings
 from tests.cli.journey import Answer, Journey
 
@@ -231,3 +233,18 @@ def test_init_inside_a_folder_of_claude_or_of_the_harness_names_the_project(
         assert (refused.exit_code, error["code"]) == (2, "inside_own_folder")
         assert f"`harness init {journey.root}`" in error["hint"]
         assert not (journey.root / name / ".harness").exists()
+
+
+def test_a_worktree_of_claude_code_is_no_folder_of_its_own(tmp_path: Path) -> None:
+    for name in (".claude/worktrees/wide", ".claude/worktrees/wide/data", "worktrees/a"):
+        assert place_of(tmp_path / name, None, {}).root == tmp_path / name
+    for name, above in {
+        ".claude/worktrees": "",
+        ".claude/agents/a": "",
+        ".harness/.claude/worktrees/a": "",
+        ".claude/worktrees/wide/.claude": ".claude/worktrees/wide",
+    }.items():
+        with pytest.raises(RefusedError) as error:
+            place_of(tmp_path / name, None, {})
+        assert error.value.code == "inside_own_folder"
+        assert error.value.hint == f"Run `harness init {tmp_path / above}`."

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.install.examples import EXAMPLES, examples
+from harness.errors import RefusedError
+from harness.install.examples import EXAMPLES, copy_example, example, examples
 from tests.cli.journey import Journey
 from tests.cli.test_first_start import judged, must
 
@@ -24,6 +25,39 @@ def test_an_example_is_ready_to_try(empty: Journey) -> None:
     assert must(empty, "status", "--json").document["plan"]["version"] == 1
     shown = empty.harness("init", "--hooks", "none", "--example", "sklearn", "--json")
     assert shown.document["error"]["code"] == "folder_not_empty"
+    inner = empty.harness("init", "inner", "--hooks", "none", "--example", "sklearn", "--json")
+    assert inner.document["error"]["code"] == "project_above"
+    assert not (empty.root / "inner").exists()
+
+
+def test_a_call_that_stopped_after_the_copy_goes_on(empty: Journey) -> None:
+    words = ("init", "--hooks", "none", "--example", "sklearn")
+    copy_example(example("sklearn"), empty.root)
+    (empty.root / "notes.txt").write_text("mine")
+    assert empty.harness(*words, "--json").document["error"]["code"] == "folder_not_empty"
+    (empty.root / "notes.txt").unlink()
+    must(empty, "init", "--hooks", "none")
+    assert "approved" in must(empty, *words).stdout
+
+
+@pytest.mark.parametrize("name", ["train.py", "data/churn.csv"])
+def test_what_was_changed_is_no_left_over_and_a_split_table_does_not_come_back(
+    tmp_path: Path, name: str
+) -> None:
+    chosen = example("sklearn")
+    copy_example(chosen, tmp_path)
+    (tmp_path / "data/churn.csv").unlink()
+    copy_example(chosen, tmp_path)
+    assert not (tmp_path / "data/churn.csv").exists()
+    (tmp_path / name).write_text("other\n")
+    with pytest.raises(RefusedError, match="is not empty"):
+        copy_example(chosen, tmp_path)
+
+
+def test_an_example_is_not_copied_into_a_folder_of_claude_code(empty: Journey) -> None:
+    refused = empty.harness("init", ".claude", "--example", "sklearn", "--json")
+    assert refused.document["error"]["code"] == "inside_own_folder"
+    assert list(empty.root.iterdir()) == []
 
 
 @pytest.mark.slow
