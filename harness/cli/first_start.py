@@ -10,11 +10,11 @@ from typing import Any
 from harness.artifacts.locate import Layout
 from harness.cli.changing import changing
 from harness.cli.data import HELD_OUT, VALIDATION, told
+from harness.cli.first_metric import metric_named, require_as_planned, require_fit
 from harness.cli.output import environment, tell
 from harness.cli.person import stdin_is_terminal
 from harness.clock import SystemClock
 from harness.contract.artifacts import BY_NAME, INNER_PLAN
-from harness.domain.metric_words import nearest, understood
 from harness.domain.metrics import METRICS
 from harness.domain.statuses import HooksMode
 from harness.errors import NotFoundError, RefusedError, UsageError
@@ -126,6 +126,8 @@ def gather(
         shown = f"Metric ({', '.join(list(METRICS)[:_SHOWN])}, ...)"
         metric = ask(shown, proposed_metric(content.columns[label]))
     metric = None if metric is None else metric_named(metric)
+    if content is not None and label in content.columns:
+        require_fit(metric, content.columns[label], f"column {label!r} of {known}")
     return Given(table=where, label=label, metric=metric, group=group, time=time)
 
 
@@ -357,20 +359,6 @@ def _write_starters(layout: Layout, start: Start, table: Table) -> list[str]:
     return list(made)
 
 
-def metric_named(name: str) -> str:
-    """The metric that is meant. Raises UsageError with the nearest by meaning."""
-    meant = understood(name)
-    if meant is None:
-        near = nearest(name)
-        raise UsageError(
-            f"--metric {name} is no metric of the harness"
-            + (f"; the nearest: {' or '.join(near)}." if near else "."),
-            hint="docs/metrics.md lists them; a metric of your own is a script (docs/guide.md).",
-            code="metric_unknown",
-        )
-    return str(meant)
-
-
 def require_no_plan(directory: Path, given: Given) -> None:
     for path in (directory / BY_NAME["plan"].path, directory / INNER_PLAN):
         # Without the table it was split before: then the next call goes on, or finds all done.
@@ -385,3 +373,5 @@ def require_no_plan(directory: Path, given: Given) -> None:
             raise RefusedError(
                 f"{path} exists: --data would write another plan.", hint=hint, code="plan_exists"
             )
+        if path.is_file() and path.read_bytes() != PLAN_FORM.encode():
+            require_as_planned(directory, path, metric=given.metric, label=given.label)

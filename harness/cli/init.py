@@ -159,7 +159,8 @@ def _print(done: Installation, start: Start | None, *, dry_run: bool, as_json: b
     problem = None if start is None else _problem(done, start)
     if problem is not None and as_json:
         raise problem
-    emit(document, *_lines(done, report, start, dry_run=dry_run), as_json=as_json)
+    ready = problem is None
+    emit(document, *_lines(done, report, start, dry_run=dry_run, ready=ready), as_json=as_json)
     if problem is not None:
         raise problem
     sys.exit(1 if done.conflicts or (report is not None and report.broken) else 0)
@@ -211,7 +212,12 @@ def _files(
 
 
 def _lines(
-    done: Installation, report: Report | None, start: Start | None, *, dry_run: bool
+    done: Installation,
+    report: Report | None,
+    start: Start | None,
+    *,
+    dry_run: bool,
+    ready: bool,
 ) -> list[str]:
     lines = _change_lines(done.changes, dry_run=dry_run) or [
         "nothing to do: the project is up to date"
@@ -235,8 +241,8 @@ def _lines(
         )
     if start is not None:
         named = "" if start.plan == "plan.md" else f" {start.plan}"
-        ready = _TRY if start.approved else _READY.format(plan=start.plan, named=named)
-        return [*lines, *start.lines(), ready]
+        then = _TRY if start.approved else _READY.format(plan=start.plan, named=named)
+        return [*lines, *start.lines(), *([then] if ready else [])]
     plan = next((change.path for change in done.changes if change.path.endswith("plan.md")), None)
     return [*lines, _NEXT.format(plan=plan)] if plan else lines
 

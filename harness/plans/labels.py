@@ -62,11 +62,10 @@ def class_problems(splits: Mapping[str, SplitTable], plan: Plan) -> Iterator[Pla
             code="classes_unfit",
         )
         return
-    k = metric.options.get("k")
-    if k is not None and k >= len(known):
+    few = _too_few(metric, known)
+    if few is not None:
         yield PlanError(
-            f"{metric.name} counts the {k} likeliest classes, and there are {len(known)}: it is 1"
-            " whatever is predicted.",
+            few,
             hint="Write `scorer: accuracy`, or a top-k metric of fewer classes.",
             code="classes_unfit",
         )
@@ -78,6 +77,29 @@ def class_problems(splits: Mapping[str, SplitTable], plan: Plan) -> Iterator[Pla
                 hint="Put rows of both classes into each split, and no others.",
                 code="classes_unfit",
             )
+
+
+def unfit(metric: Metric, labels: NDArray[Any]) -> str | None:
+    """Why `metric` cannot be computed on these labels of a table that is not split yet."""
+    try:
+        if metric.needs is Needs.NUMBER:
+            numbers(labels)
+            return None
+        classes = classes_of(class_names(labels))
+        positive_class(metric, classes, None, numeric=is_numeric(labels))
+    except ValueError as error:
+        return str(error)
+    return _too_few(metric, classes)
+
+
+def _too_few(metric: Metric, classes: Sequence[str]) -> str | None:
+    k = metric.options.get("k")
+    if k is None or k < len(classes):
+        return None
+    return (
+        f"{metric.name} counts the {k} likeliest classes, and there are {len(classes)}: it is 1"
+        " whatever is predicted."
+    )
 
 
 def _split_fault(metric: Metric, classes: Sequence[str], two: Sequence[str]) -> str | None:

@@ -196,6 +196,47 @@ def test_what_is_missing_is_named_with_what_there_is(journey: Journey) -> None:
     assert not (journey.root / ".harness").exists()
 
 
+@pytest.mark.parametrize(
+    ("label", "metric", "fits"), [("plan", "rmse", "accuracy"), ("spent", "f1", "mae")]
+)
+def test_a_metric_that_the_labels_do_not_have_is_refused_before_anything(
+    journey: Journey, label: str, metric: str, fits: str
+) -> None:
+    words = ("init", "--data", "data/all.csv", "--label", label, "--metric", metric, "--json")
+    refused = journey.harness(*words)
+    error = refused.document["error"]
+    assert (refused.exit_code, error["code"]) == (2, "metric_unfit")
+    assert f"--metric {metric} does not fit" in error["message"]
+    assert f"`--metric {fits}`" in error["hint"]
+    assert [path.name for path in journey.root.iterdir()] == ["data"]
+    assert (journey.root / "data/all.csv").is_file()
+
+
+def test_another_metric_than_the_plans_is_not_taken_in_silence(journey: Journey) -> None:
+    words = ("init", "--hooks", "none", "--data", "data/all.csv", "--label", "churned")
+    must(journey, *words, "--metric", "roc_auc")
+    must(journey, *words, "--metric", "AUROC")
+    refused = journey.harness(*words, "--metric", "rmse")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "--metric rmse differs from the plan's roc_auc" in refused.stderr
+    assert "Edit oracle.metric" in refused.stderr
+    unread = journey.root / ".harness/plan.md"
+    unread.write_text(unread.read_text().replace("roc_auc", "nothing"))
+    must(journey, *words)
+
+
+def test_nobody_is_told_to_approve_a_plan_that_cannot_be(journey: Journey) -> None:
+    for seed, name in enumerate(("train", "test")):
+        table(journey.root / f"data/{name}.csv", 100, seed, ids=True)
+    held_out = journey.root / "data/test.csv"
+    held_out.write_text(held_out.read_text().replace(",1\n", ",0\n").replace(",1\r\n", ",0\r\n"))
+    words = ("init", "--hooks", "none", "--label", "churned", "--metric", "roc_auc")
+    done = journey.harness(*words)
+    assert (done.exit_code, "roc_auc" in done.stderr) == (2, True)
+    assert "filled in .harness/plan.md" in done.stdout
+    assert "harness plan approve" not in done.stdout
+
+
 def test_on_a_terminal_it_asks_for_what_is_missing(journey: Journey) -> None:
     ours, theirs = pty.openpty()
     try:
