@@ -13,6 +13,7 @@ from harness.domain.findings import Finding
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox, machine_share
 from harness.domain.statuses import RunStatus, SandboxKind
+from harness.errors import RefusedError
 from harness.gates.findings import finding
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
@@ -170,14 +171,16 @@ def _train_seeds(
     write_snapshot(job.snapshot, job.project.layout.experiment(job.experiment, "code"))
     findings: list[Finding] = []
     for seed in missing:
-        # Asked before each run: the runs before it have spent from the same budget.
-        left = job.seconds_left()
-        if left <= 0:
-            findings.append(_budget_spent(job))
-            break
-        limits = RunLimits(run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s)
+        budget = job.plan.budget
+        limits = RunLimits(
+            run=budget.run_minutes * 60, total=budget.total_minutes * 60, silent=silent_s
+        )
         task = seed_run(seed=seed, limits=limits, stopped=stopped.get(seed))
-        run = done[seed] = supervise(task, interrupts).run
+        try:
+            run = done[seed] = supervise(task, interrupts).run
+        except _BudgetSpentError as spent:
+            findings.append(Finding(spent.code, spent.message, spent.hint))
+            break
         findings += findings_of(run, job.ran_by)
         if run.status is not RunStatus.COMPLETED:
             break
@@ -186,13 +189,21 @@ def _train_seeds(
     return TrainReport(experiment=job.experiment, runs=runs, findings=findings, ok=ok)
 
 
-def _budget_spent(job: TrainJob) -> Finding:
-    return Finding(
-        "budget_spent",
-        f"The plan's total_minutes ({job.plan.budget.total_minutes:g}) are spent: no further run is"
-        " started.",
-        "A person may raise budget.total_minutes and approve the plan again.",
-    )
+class _BudgetSpentError(RefusedError):
+    code = "budget_spent"
+
+
+def _time_left(job: TrainJob) -> float:
+    """Seconds. Raises _BudgetSpentError."""
+    left = job.seconds_left()
+    if left > 0:
+        return left
+    minutes = f"The plan's total_minutes ({job.plan.budget.total_minutes:g}) are spent"
+    hint = "A person may raise budget.total_minutes and approve the plan again."
+    if names := ", ".join(f"{run.experiment}/{run.id}" for run in job.open_runs()):
+        minutes += f", or kept for what runs now ({names})"
+        hint = f"Train again when these have ended. {hint}"
+    raise _BudgetSpentError(f"{minutes}: no further run is started.", hint=hint)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,29 +243,34 @@ class SeedRun(SupervisedRun[SeedReport]):
             before, token = self.stopped
             # The limit is one for all attempts of a run.
             left = self.limits.run - (before.seconds or 0.0)
-            self.limits = replace(self.limits, run=left)
-            run = ledger.resume_run(
-                experiment=before.experiment,
-                run=before.id,
-                environment=job.environment,
-                session=job.session,
-                caller=caller,
-            )
+            with ledger.transaction():
+                self.limits = replace(self.limits, run=left, total=_time_left(job))
+                run = ledger.resume_run(
+                    experiment=before.experiment,
+                    run=before.id,
+                    environment=job.environment,
+                    session=job.session,
+                    caller=caller,
+                )
             return RegisteredRun(run=run, token=token, began=None)
         token, digest = new_token()
-        run = ledger.register_run(
-            experiment=job.experiment,
-            seed=self.seed,
-            argv=job.argv,
-            code=job.snapshot.hash,
-            data=job.data,
-            environment=job.environment,
-            sandbox=self.sandbox.kind.value,
-            session=job.session,
-            caller=caller,
-            config=job.config,
-            token=digest,
-        )
+        # Asked before each run, under the ledger's write lock: the runs before it, and those of
+        # another tree, take from the same budget.
+        with ledger.transaction():
+            self.limits = replace(self.limits, total=_time_left(job))
+            run = ledger.register_run(
+                experiment=job.experiment,
+                seed=self.seed,
+                argv=job.argv,
+                code=job.snapshot.hash,
+                data=job.data,
+                environment=job.environment,
+                sandbox=self.sandbox.kind.value,
+                session=job.session,
+                caller=caller,
+                config=job.config,
+                token=digest,
+            )
         began = fresh_folder(self.project.layout.run(run.experiment, run.id))
         return RegisteredRun(run=run, token=token, began=began)
 

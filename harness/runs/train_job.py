@@ -55,10 +55,21 @@ class TrainJob:
         return {run.seed: run for run in counted_runs(runs) if run.status is RunStatus.COMPLETED}
 
     def seconds_left(self) -> float:
-        """What all runs of the plan so far left of its total_minutes."""
-        return self.plan.budget.total_minutes * 60 - self.project.ledger.training_seconds(
-            self.approved.name
-        )
+        """What all runs of the plan so far left of its total_minutes; an open one, of another
+        tree, may still take as long as a run may."""
+        budget, ledger = self.plan.budget, self.project.ledger
+        most = budget.run_minutes * 60
+        kept = sum(max(0.0, most - (run.seconds or 0.0)) for run in self.open_runs())
+        return budget.total_minutes * 60 - ledger.training_seconds(self.approved.name) - kept
+
+    def open_runs(self) -> list[Run]:
+        """Of the plan."""
+        ledger = self.project.ledger
+        return [
+            run
+            for run in ledger.open_runs()
+            if ledger.experiment(run.experiment).plan == self.approved.name
+        ]
 
     @property
     def ran_by(self) -> str:

@@ -1,6 +1,7 @@
 """An experiment is trained, evaluated, judged and recovered where its files are."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -146,6 +147,38 @@ def test_a_run_that_another_tree_trains_is_not_lost_here(main: Project, side: Pr
     (found,) = recover(side)
     assert found.code == "run_recovered"
     assert side.ledger.run(experiment, run.id).status is RunStatus.LOST
+
+
+def test_a_run_of_another_tree_keeps_its_minutes_of_the_budget(
+    main: Project, side: Project
+) -> None:
+    plan = main.layout.root / "plan.md"
+    short = re.sub(r"total_minutes: [\d.]+", "total_minutes: TOTAL", plan.read_text())
+    most = float(re.findall(r"run_minutes: ([\d.]+)", short)[0])
+    plan.write_text(short.replace("TOTAL", f"{most:g}"))
+    approve_plan(main, plan, by="tester")
+    commit_all(main.layout.root)
+    git(side.layout.root, "merge", "-q", "main")
+    theirs = begin(side)
+    run = side.ledger.register_run(
+        experiment=theirs,
+        seed=1,
+        argv=["x"],
+        code="c",
+        data={},
+        environment={},
+        sandbox="none",
+        token="t",
+        session=None,
+        caller=str(PERSON),
+    )
+    own = begin(main)
+    (found,) = train(main, own, None, **HOW).findings  # type: ignore[arg-type]
+    assert found.code == "budget_spent"
+    assert f"{theirs}/{run.id}" in found.message
+    assert main.ledger.runs(own) == []
+    recover(side)
+    assert train(main, own, None, **HOW).ok  # type: ignore[arg-type]
 
 
 def test_of_a_tree_that_is_gone_the_way_is_to_open_it_anew(main: Project, side: Project) -> None:
