@@ -8,7 +8,7 @@ import click
 
 from harness.cli.output import tell
 from harness.domain.ids import experiment_id, is_experiment_id
-from harness.errors import UsageError
+from harness.errors import NotFoundError, UsageError
 from harness.ledger.project import Project
 
 _NUMBER = re.compile(r"(?:exp(?:eriment)?)?[-_ ]?0*([1-9]\d{0,3})", re.IGNORECASE)
@@ -20,6 +20,11 @@ def chosen(project: Project, named: str | None, line: str) -> str:
     UsageError for what is no id, and (no_experiment) unless exactly one is open."""
     if named is not None:
         require_id(named, line)
+        if not project.ledger.experiments(newest=1):
+            raise NotFoundError(
+                f"There is no experiment {named}: none exists yet.",
+                hint='`harness try "IDEA"` opens the first one, trains it and asks its gate.',
+            )
         return named
     found = [one.id for one in project.undecided()]
     if len(found) == 1:

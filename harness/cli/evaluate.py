@@ -18,6 +18,7 @@ from harness.evaluation.experiment import evaluate_experiment
 from harness.evaluation.outcome import more_bits
 from harness.evaluation.predict_code import way_with_predict
 from harness.evaluation.released import bits_limit
+from harness.evaluation.scores import trained_seconds
 from harness.gates.check import require_validation_passed
 from harness.ledger.facts import Evaluation
 from harness.ledger.project import Project
@@ -55,7 +56,7 @@ def evaluate_answer(project: Project, experiment: str, on: Split, sandbox: Sandb
         project, experiment, on, sandbox, admit=require_validation_passed
     )
     trained = {
-        run.id: None if run.seconds is None else round(run.seconds, 1)
+        run.id: None if run.seconds is None else round(trained_seconds(project.ledger, run), 1)
         for run in project.ledger.runs(experiment)
     }
     record = project.ledger.experiment(experiment)

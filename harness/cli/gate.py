@@ -1,5 +1,6 @@
 """`harness gate check | approve | reject`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from harness.cli.person import require_person
 from harness.decisions.person import approve, reject
 from harness.domain.findings import as_text
 from harness.domain.grade import Grade
-from harness.domain.statuses import GateName, Verdict, spoken
+from harness.domain.statuses import ExperimentStatus, GateName, Verdict, spoken
 from harness.evaluation.outcome import explain
 from harness.gates.check import check_gate
 from harness.ledger.facts import Decision, RecordedVerdict
@@ -126,8 +127,12 @@ def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -
     by = require_person("gate reject", environment())
     require_id(experiment, "harness gate reject")
     with changing(project) as opened:
+        was_kept = opened.ledger.experiment(experiment).status is ExperimentStatus.KEPT
         decisions = reject(opened, experiment, by=by, reason=reason)
         answer = decisions_answer(opened, decisions)
+        if was_kept:
+            told = f"{experiment} was kept: this replaces that decision."
+            answer = replace(answer, lines=[told, *answer.lines])
     give(answer, as_json=as_json)
 
 

@@ -6,6 +6,7 @@ failed; 130 interrupted.
 
 import importlib
 import os
+import re
 import sys
 import traceback
 from importlib.metadata import version
@@ -14,7 +15,7 @@ import click
 
 from harness.cli.clean_start import start_clean
 from harness.cli.output import CommandGroup, fail, tell
-from harness.contract.meant import MORE, OPTIONS
+from harness.contract.meant import FILES, MORE, OPTIONS
 from harness.domain.ids import is_experiment_id
 from harness.errors import HarnessError
 from harness.judge import client
@@ -121,12 +122,45 @@ def _usage_hint(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         meant = OPTIONS.get((path, error.option_name))
     else:
-        extra = error.format_message().startswith("Got unexpected extra argument")
-        meant = MORE.get(path) if extra else None
+        meant = _meant_by_more(path, error.format_message())
     if meant is not None:
         return f"You mean {meant}. {see}"
     usage = context.command.get_usage(context).removeprefix("Usage: ")
-    return f"Expected `{' '.join(usage.split())}`. {see}"
+    return f"Expected `{' '.join(usage.split())}`.{_reasoned(error, context)} {see}"
+
+
+def _meant_by_more(path: str, message: str) -> str | None:
+    """What is meant by words too many, as click's `message` names them."""
+    extra = re.match(r"Got unexpected extra arguments? \((.*)\)", message)
+    if extra is None:
+        return None
+    if path in FILES and re.fullmatch(r"\S+\.\w+", extra[1]):
+        return FILES[path].format(extra[1])
+    return MORE.get(path)
+
+
+def _reasoned(error: click.ClickException, context: click.Context) -> str:
+    """An example, where the reason of a decision is missing."""
+    if not isinstance(error, click.MissingParameter) or error.param is None:
+        return ""
+    if error.param.name != "reason":
+        return ""
+    words = [
+        str(context.params.get(one.name or "") or one.human_readable_name)
+        for one in context.command.params
+        if isinstance(one, click.Argument)
+    ]
+    line = " ".join((context.command_path, *words))
+    return f' E.g. `{line} --reason "It is simpler and as good."`.'
+
+
+def _said(error: click.ClickException) -> str:
+    """Click's words; where a table says what is meant, or only --help is near, nothing is near."""
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        known = (error.ctx.command_path, error.option_name) in OPTIONS
+        near = () if known else error.possibilities or ()
+        error.possibilities = [name for name in near if name != "--help"]
+    return error.format_message()
 
 
 def after_interrupt(words: list[str]) -> str:
@@ -157,7 +191,7 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as error:
-        fail("usage", error.format_message(), _usage_hint(error), 2, as_json=as_json)
+        fail("usage", _said(error), _usage_hint(error), 2, as_json=as_json)
     except (KeyboardInterrupt, click.Abort):
         fail("interrupted", "Interrupted.", after_interrupt(words), 130, as_json=as_json)
     except HarnessError as error:

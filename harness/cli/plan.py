@@ -15,13 +15,14 @@ from harness.contract.roles import HOW_TO_DECIDE
 from harness.domain.findings import Finding, as_text
 from harness.domain.grade import CallerKind
 from harness.domain.statuses import SandboxKind
+from harness.errors import NotFoundError
 from harness.evaluation.power import Power, power_of
 from harness.evaluation.released import bits_limit, bits_told
 from harness.evaluation.scorer_probes import prober
 from harness.ledger.facts import ApprovedPlan
-from harness.ledger.project import open_layout
+from harness.ledger.project import open_layout, open_project
 from harness.plans.approval import PlanCheck, approve_plan, check_plan
-from harness.plans.approved import data_told
+from harness.plans.approved import data_told, frozen_changes
 from harness.plans.changes import Changes, require_seen
 from harness.plans.prediction_form import predictions_told
 from harness.plans.review import as_one_error
@@ -84,14 +85,33 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
         if checked.findings:
             tell(as_text(checked.findings))
         raise error
-    lines = [
+    in_force = _in_force(project, checked)
+    head, then = (
         f"{plan} can be approved.",
+        f"next: a person approves it: `harness plan approve {plan}`. {HOW_TO_DECIDE}",
+    )
+    if in_force is not None:
+        head, then = f"{plan} is approved as version {in_force.version}, unchanged.", ""
+    lines = [
+        head,
         form,
         "" if power is None else power.words,
         as_text(checked.findings),
-        f"next: a person approves it: `harness plan approve {plan}`. {HOW_TO_DECIDE}",
+        then,
     ]
     emit(document, *filter(None, lines), as_json=as_json)
+
+
+def _in_force(start: Path, checked: PlanCheck) -> ApprovedPlan | None:
+    """The approval that stands, where the plan, its scorer and its tables are as it froze them."""
+    try:
+        with open_project(start, environment(), read_only=True) as opened:
+            approved = opened.ledger.plan()
+            if approved is None or approved.path != checked.path:
+                return None
+            return None if frozen_changes(opened, approved) else approved
+    except NotFoundError:
+        return None
 
 
 def _power(checked: PlanCheck) -> Power | None:

@@ -21,6 +21,10 @@ _COMMAND = (
     "the training command's own options behind `--`: `harness train -- python train.py --lr 0.1`;"
     " or, for config.yaml, `--set lr=0.1`"
 )
+_TRY_COMMAND = (
+    'it for config.yaml: `harness try "x" --set lr=0.1`; or for the training command:'
+    ' `harness try "x" -- python train.py --lr 0.1`'
+)
 _SEEDS = "`oracle.seeds` of the plan: it says how many, and nobody picks them"
 _LOOK = "`harness evaluate EXP --split held-out`"
 
@@ -99,12 +103,16 @@ OPTIONS: dict[tuple[str, str], str] = {
     ("harness gate check", "--split"): "`harness gate check EXP --gate held-out`",
     **{
         (verb, name): meant
-        for verb in ("harness train", "harness try")
+        for verb, command in (("harness train", _COMMAND), ("harness try", _TRY_COMMAND))
         for names, meant in (
-            (("--lr", "--epochs", "--batch-size", "--model", "--config", "-c"), _COMMAND),
+            (("--lr", "--epochs", "--batch-size", "--model", "--config", "-c"), command),
             (("--seed", "--seeds"), _SEEDS),
         )
         for name in names
+    },
+    **{
+        ("harness init", name): "`--label COLUMN`"
+        for name in ("--target", "--column", "--y", "--labels")
     },
     ("harness train", "--continue"): "`harness train EXP --resume`",
     ("harness try", "--resume"): "`harness try --continue`",
@@ -136,6 +144,10 @@ MORE: dict[str, str] = {
     "harness experiment list": _SHOW,
 }
 """Command -> what is meant by a word too many."""
+
+
+FILES: dict[str, str] = {"harness report": "`harness report --out {}`"}
+"""Command -> what is meant by the name of a file that it takes none of."""
 
 
 def meant_by(command: str, word: str) -> str | None:

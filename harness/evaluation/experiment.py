@@ -29,7 +29,7 @@ from harness.evaluation.libraries import OwnLibraries, modules_of
 from harness.evaluation.predict import PredictLimits
 from harness.evaluation.release import release, require_room, to_release
 from harness.evaluation.released import released_score, told_now
-from harness.evaluation.scores import counted_runs, recorded_evaluations
+from harness.evaluation.scores import counted_runs, recorded_evaluations, trained_seconds
 from harness.evaluation.scoring import scorer_of
 from harness.evaluation.sealed import seal
 from harness.evaluation.split_rows import table_of
@@ -267,7 +267,7 @@ def _request(
         environment=job.environment,
         readable=granted(project.settings),
         limits=PredictLimits(
-            predict_seconds=predict_limit(job.plan, _trained_seconds(project, run))
+            predict_seconds=predict_limit(job.plan, trained_seconds(project.ledger, run))
         ),
         before_predict=job.look.take if job.split is Split.HELD_OUT else _nothing,
     )
@@ -294,12 +294,6 @@ def _nothing() -> None:
     return
 
 
-def _trained_seconds(project: Project, run: Run) -> float:
-    """Of the run, or of the runs that trained the weights that it took."""
-    trained = [project.ledger.run(*name.split("/")) for name in run.taken_from] or [run]
-    return sum(one.seconds or 0.0 for one in trained)
-
-
 def predict_limit(plan: Plan, trained: float) -> float:
     """Seconds that one call of predict may take: what the plan says, else as long as the training
     took, within bounds."""
@@ -316,7 +310,7 @@ def _record(
     # A plan that sets predict's time has said that it may take that long.
     if job.plan.oracle.predict_minutes is None and outcome.predict_seconds is not None:
         note = problems.longer_than_training(
-            outcome.predict_seconds, _trained_seconds(job.project, run)
+            outcome.predict_seconds, trained_seconds(job.project.ledger, run)
         )
         findings += [note] if note else []
     key = vault_key(job.project.layout.vault)

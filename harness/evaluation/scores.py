@@ -13,6 +13,7 @@ from harness.domain.records import Run
 from harness.domain.statuses import RunStatus, Split
 from harness.evaluation.sealed import unsealed
 from harness.ledger.facts import ApprovedPlan, Evaluation
+from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
 
 _NO_ANSWER = frozenset({RunStatus.LOST, RunStatus.CANCELLED})
@@ -223,3 +224,9 @@ def counted_evaluations(
     sealed split is what `evaluation.release` tells."""
     recorded = recorded_evaluations(project, experiment, approved, split, runs)
     return [unsealed(project.layout, evaluation) for evaluation in recorded]
+
+
+def trained_seconds(ledger: Ledger, run: Run) -> float:
+    """Of the run, or of the runs that trained the weights that it took."""
+    trained = [ledger.run(*name.split("/")) for name in run.taken_from] or [run]
+    return sum(one.seconds or 0.0 for one in trained)

@@ -8,6 +8,7 @@ from harness.errors import RefusedError
 from harness.evaluation.comparison import compare_experiments
 from harness.evaluation.outcome import explain
 from harness.evaluation.released import bits_limit, bits_told, released_score
+from harness.evaluation.scores import trained_seconds
 from harness.gates.check import standing
 from harness.ledger.facts import RecordedVerdict
 from harness.ledger.ledger import Ledger
@@ -146,7 +147,7 @@ def _alarms(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
 
 def _evaluations(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
     trained = {
-        run.id: None if run.seconds is None else round(run.seconds, 1)
+        run.id: None if run.seconds is None else round(trained_seconds(ledger, run), 1)
         for run in ledger.runs(experiment)
     }
     return [

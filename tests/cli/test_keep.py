@@ -45,6 +45,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     story("written", "report", "--out", "report.md", "--json")
     story("by an agent", "report", "--out", "other.md", "--json", code=2, CLAUDECODE="1")
     story("shown to an agent", "report", CLAUDECODE="1")
+    story("undone", "gate", "reject", "exp-0001", "--reason", "A leak was found.")
     return story
 
 
@@ -209,3 +210,9 @@ def test_what_was_not_isolated_is_told(tmp_path: Path) -> None:
     story("evaluate", "evaluate")
     lines = story("report", "report").stdout.partition("## Not isolated")[2].splitlines()
     assert lines[2].startswith("- exp-0001: training not isolated")
+
+
+def test_who_rejects_what_is_kept_is_told_so(story: Story) -> None:
+    said = story.said["undone"].stdout
+    assert said.startswith("exp-0001 was kept: this replaces that decision.")
+    assert "replaces" not in story.said["dropped"].stdout

@@ -72,6 +72,12 @@ def test_a_sound_plan_can_be_approved(journey: Journey) -> None:
     assert "(plan.md): classical-ml, gates auto" in journey.harness("status").stdout
     again = journey.harness("plan", "check", "--json")
     assert (again.exit_code, again.document["problems"]) == (0, [])
+    unchanged = journey.harness("plan", "check").stdout
+    assert unchanged.startswith("plan.md is approved as version 1, unchanged.")
+    assert "plan approve" not in unchanged
+    file = journey.root / "plan.md"
+    file.write_text(file.read_text().replace("seeds: 3", "seeds: 4"))
+    assert journey.harness("plan", "check").stdout.startswith("plan.md can be approved.")
 
 
 def test_a_draft_is_checked_and_approved_by_its_own_name(journey: Journey) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.domain.statuses import RunStatus
+from harness.evaluation.scores import trained_seconds
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import open_project
 from tests.cli.journey import Answer, Journey, make_project
@@ -57,6 +58,8 @@ def test_checkpoints_are_taken_with_their_origin_and_only_as_they_were_recorded(
             [point.id for point in ledger.checkpoints(name)] for name in ("exp-0001", "exp-0002")
         ]
         assert finals[0] == finals[1]
+        # Predict's time is measured against what trained its weights.
+        assert [trained_seconds(ledger, run) for run in own] == [run.seconds for run in theirs]
         first = project.layout.root / ledger.checkpoints("exp-0001")[0].path
         left = project.layout.workspaces / "exp-0002"
     # Once more: nothing is registered anew, and what a killed call copied goes.

@@ -74,7 +74,11 @@ WRONG: dict[tuple[str, ...], tuple[str, str]] = {
         "`harness try 'a wider MLP' -- python train.py`",
     ),
     ("try", EXP): (EXP, "`harness try --continue`"),
-    ("try", "x", "--lr", "1"): ("--lr", "`--set lr=0.1`"),
+    ("try", "x", "--lr", "1"): ("--lr", '`harness try "x" --set lr=0.1`'),
+    ("report", "report.md"): ("report.md", "`harness report --out report.md`"),
+    ("keep", EXP): (EXP, '`harness try "IDEA"`'),
+    ("init", "--data", "a.csv", "--target", "y"): ("--target", "`--label COLUMN`"),
+    ("gate", "reject", EXP): ("--reason", f'E.g. `harness gate reject {EXP} --reason "'),
     ("decisions", "yesterday"): ("'yesterday'", "`harness experiment list`"),
 }
 
@@ -103,6 +107,7 @@ def test_a_wrong_use_is_answered_with_what_was_meant(
     assert first.startswith("harness: ")
     assert named in first
     assert meant in " ".join(rest)
+    assert "Did you mean --help" not in answer.stderr
     assert "Traceback" not in answer.stderr
 
 
