@@ -158,8 +158,9 @@ def _said(error: click.ClickException) -> str:
     """Click's words; where a table says what is meant, or only --help is near, nothing is near."""
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         known = (error.ctx.command_path, error.option_name) in OPTIONS
-        near = () if known else error.possibilities or ()
-        error.possibilities = [name for name in near if name != "--help"]
+        near = [] if known else list(error.possibilities or ())
+        near = [name for name in near if name != "--help"]
+        error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
     return error.format_message()
 
 
