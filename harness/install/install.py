@@ -148,7 +148,7 @@ def _write_config(place: InstallTarget) -> None:
         stands = approved.is_file() and approved.read_bytes() == change.before
         atomic_write(place.layout.project("config_toml"), place.config)
         if stands:
-            approve_config(place.layout)
+            approve_config(place.layout, place.config.encode())
 
 
 def _write(place: InstallTarget, project: Project, wanted_changes: Wanted, by: str) -> None:

@@ -147,9 +147,9 @@ def open_project(
     return Project(settings=settings, layout=layout, ledger=ledger, clock=used, caller=caller)
 
 
-def approve_config(layout: Layout) -> None:
-    """Remember config.toml as a person has it now."""
-    atomic_write(layout.approved_config, layout.project("config_toml").read_bytes())
+def approve_config(layout: Layout, config: bytes) -> None:
+    """Remember config.toml as a person saw it; another one is refused from then on."""
+    atomic_write(layout.approved_config, config)
 
 
 def _require_approved_config(layout: Layout) -> None:

@@ -23,6 +23,7 @@ from harness.plans.changes import (
     first_approval,
     plan_changes,
     recorded_name,
+    with_config,
 )
 from harness.plans.data_review import contamination
 from harness.plans.drafts import in_its_place, remove_taken, take_over
@@ -144,7 +145,8 @@ def approve_plan(
     # From here on by what lies in the vault: nobody exchanges it after it was shown.
     scorer = freeze_scorer(root, plan, layout.objects)
     sha256 = store_bytes(draft.data, layout.objects)
-    shown = _show_changes(project, draft, sha256, scorer, review, on_changes, first_too)
+    config = layout.project("config_toml").read_bytes()
+    shown = _show_changes(project, draft, sha256, scorer, review, config, on_changes, first_too)
     splits = _freeze_splits(project, plan, review)
     _require_as_shown(splits, shown, review)
     key = vault_key(layout.vault)
@@ -157,7 +159,7 @@ def approve_plan(
         splits[name]["vault"] = moved.path.relative_to(layout.state).as_posix()
     # Only now a fact: a killed call leaves no approval whose scorer or data is not frozen yet.
     take_over(project, draft, placed)
-    approve_config(layout)
+    approve_config(layout, config)
     approved = _record(project, placed, sha256=sha256, splits=splits, scorer=scorer, by=by)
     accept_on_record(project, by=by, paths=[CONFIG])
     record_judge(project, by=by)
@@ -171,6 +173,7 @@ def _show_changes(
     sha256: str,
     scorer: dict[str, Any],
     review: Review,
+    config: bytes,
     on_changes: Callable[[Changes], None],
     first_too: bool,
 ) -> dict[str, str]:
@@ -208,6 +211,8 @@ def _show_changes(
         scorer=scorer,
         data=now,
     )
+    what = f"another configuration beside {standing.name} version {standing.version}"
+    changes = with_config(project, config, changes, what)
     if changes is not None:
         on_changes(changes)
     before = {name: split["sha256"] for name, split in standing.splits.items()}

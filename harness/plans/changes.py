@@ -8,7 +8,7 @@ shown has another one. Both approvals are facts, so which names and hashes chang
 import contextlib
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,24 @@ def plan_changes(
         diff=tuple(differences(project.layout.objects, [*code, *files])),
         follows=tuple(_follows(project, before, content, scorer, data, name=name)),
     )
+
+
+def with_config(
+    project: Project, config: bytes, changes: Changes | None, what: str
+) -> Changes | None:
+    """As well what config.toml, now `config`, says otherwise than when it was approved: it grants
+    folders to read and names the interpreter. `what`: when nothing else changed."""
+    layout = project.layout
+    approved = layout.approved_config
+    if not approved.is_file() or approved.read_bytes() == config:
+        return changes
+    path, before = layout.relative(layout.project("config_toml")), approved.read_bytes()
+    old, new = (one.decode("utf-8", "replace").splitlines() for one in (before, config))
+    names = (f"{path} as approved", f"{path} now")
+    lines = difflib.unified_diff(old, new, *names, n=1, lineterm="")
+    other = FileChange(path=path, before=sha256_bytes(before), after=sha256_bytes(config))
+    base = changes or Changes(what=what, fields=(), files=())
+    return replace(base, files=(*base.files, other), diff=(*base.diff, *lines))
 
 
 def recorded_name(

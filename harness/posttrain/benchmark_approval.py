@@ -42,6 +42,7 @@ from harness.plans.changes import (
     differences,
     field_changes,
     file_changes,
+    with_config,
 )
 from harness.plans.judge import record_judge
 from harness.posttrain.code_hashes import command_files
@@ -122,10 +123,12 @@ def approve_benchmark(
         "thresholds": thresholds,
         "seeds": seeds,
     }
-    changes = _changes(project, frozen)
+    config = layout.project("config_toml").read_bytes()
+    what = f"another configuration beside {table.path}"
+    changes = with_config(project, config, _changes(project, frozen), what)
     if changes is not None:
         on_changes(changes)
-    approve_config(layout)
+    approve_config(layout, config)
     if read_accepted(layout) is not None:
         accept_on_record(project, by=by, paths=[CONFIG])
     record_judge(project, by=by)

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from harness.artifacts.code_snapshot import Snapshot
 from harness.domain.findings import ABSENT, Finding
@@ -19,17 +19,27 @@ _MISSED = re.compile(
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _WORDS = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|(\S*[./]\S*)""")
 _MOST_WORDS = 400
+_OWN_PART = (
+    'Read the path that HARNESS_TRAIN names, e.g. `os.environ.get("HARNESS_TRAIN", "train.csv")`;'
+    " validation rows are in HARNESS_VALIDATION, or held out by training. Then train again."
+)
 
 
 def absent_findings(
-    run: Run, stderr: Sequence[str], workspace: Workspace, snapshot: Snapshot
+    run: Run, stderr: Sequence[str], workspace: Workspace, snapshot: Snapshot, *, table: str
 ) -> list[Finding]:
     """One finding for the first path named at the end of `stderr` that the project has and the
-    workspace had not."""
+    workspace had not. `table`: the plan's training table."""
     what = f"{run.experiment}/{run.id}"
     for name in _named(stderr, workspace):
         if _had(snapshot, workspace, name) or not os.path.lexists(workspace.root / name):
             continue
+        if name == PurePosixPath(table).as_posix():
+            # Declared as readable, the whole table would bring the validation rows into training.
+            message = (
+                f"{what} missed {name}, which is the plan's table: training gets its own part."
+            )
+            return [finding(ABSENT, message, _OWN_PART, run=what, path=name)]
         why = "git ignores it, or it was made later"
         if name in snapshot.too_large:
             why = "it has more than 50 MB, and git neither tracks nor ignores it"

@@ -328,7 +328,8 @@ class SeedRun(SupervisedRun[SeedReport]):
             stderr = last_lines(self.project.layout.run(run.experiment, run.id, "stderr"))
             ending = by_itself(run, ended.exit_code or 0, ended.rows, stderr)
             if ending.status is RunStatus.FAILED and self.made is not None:
-                absent = absent_findings(run, stderr, self.made, self.job.snapshot)
+                table = self.job.plan.data.train
+                absent = absent_findings(run, stderr, self.made, self.job.snapshot, table=table)
                 ending = replace(ending, findings=[*ending.findings, *absent])
         ending = ended.measured(ending)
         closed = close_run(

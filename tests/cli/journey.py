@@ -3,6 +3,7 @@ it."""
 
 import json
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,13 @@ class Journey:
         """As a person types it: human verbs want a terminal."""
         done = run_warm(words, cwd=cwd or self.root, env=self.environment(**extra))
         return Answer(done.returncode, done.stdout, done.stderr)
+
+    def approve_changes(self) -> Answer:
+        """Approve the plan again, as who has read what changed."""
+        shown = self.harness("plan", "approve", "--json")
+        assert shown.document["error"]["code"] == "changes_not_confirmed", shown.stdout
+        (digest,) = re.findall(r"--changes (\w+)", shown.document["error"]["hint"])
+        return self.harness("plan", "approve", "--changes", digest, "--json")
 
     @property
     def state(self) -> Path:

@@ -68,7 +68,7 @@ def test_another_experiments_checkpoints_do_not_pass(journey: Journey) -> None:
     config = journey.root / ".harness/config.toml"
     opened = 'readable = [".harness/experiments/exp-0001/runs"]\n'
     config.write_text(config.read_text("utf-8") + opened, "utf-8")
-    assert journey.harness("plan", "approve").exit_code == 0
+    assert journey.approve_changes().exit_code == 0
     journey.harness("experiment", "new", "--hypothesis", "copied", "--parent", "exp-0001")
     assert journey.harness("train", "exp-0003").exit_code == 0
     assert judged(journey, "exp-0003") == ["checkpoint_copied"] * 3

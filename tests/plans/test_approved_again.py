@@ -163,3 +163,20 @@ def test_a_table_that_was_exchanged_is_named_by_the_new_plans_path(
     (root / "plan.md").write_text((root / "plan.md").read_text().replace(old, other))
     with pytest.raises(RefusedError, match=r"data.train: .* -> .*other"):
         approve(project, root)
+
+
+def test_what_the_configuration_grants_since_is_shown_and_confirmed(
+    project: Project, root: Path
+) -> None:
+    assert approve(project, root) == []
+    config = project.layout.project("config_toml")
+    config.write_text(config.read_text("utf-8") + 'readable = ["data"]\n', "utf-8")
+    with pytest.raises(RefusedError) as refused:
+        approve(project, root)
+    assert refused.value.code == "changes_not_confirmed"
+    assert '+readable = ["data"]' in str(refused.value)
+    assert b"readable" not in project.layout.approved_config.read_bytes()
+    digest = refused.value.hint.rpartition("--changes ")[2].strip("`.")
+    approve(project, root, digest)
+    assert project.layout.approved_config.read_bytes() == config.read_bytes()
+    assert approve(project, root) == []
