@@ -106,7 +106,8 @@ def test_under_another_plan_it_says_nothing(world: World) -> None:
     assert codes(evaluated(world, experiment, sandbox)) == FAILED
     sandbox.left = 0
     plan = world.root / "plan.md"
-    plan.write_text(plan.read_text().replace("name: signs", "name: other-signs"))
+    other = plan.read_text().replace("name: signs", "name: other-signs")
+    plan.write_text(other.replace("seeds: 3", "seeds: 4"))
     assert approve_plan(world.project, plan, by="a person").version == 1
     another = world.open_another(experiment)
     world.train_one(another, world.project.ledger.runs(experiment)[0].seed, GOOD[0])

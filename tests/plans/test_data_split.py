@@ -17,11 +17,12 @@ from pyarrow import parquet
 from harness.clock import SystemClock
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
 from harness.evaluation.split_rows import table_of
+from harness.evaluation.trivial import first_tiers, trivial_score
 from harness.files import sha256_file
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan, check_plan
 from harness.plans.data_split import DataSplit, SplitOptions, split_table
-from harness.plans.scaffold import filled_plan
+from harness.plans.starting_plan import FirstPlan, first_plan, proposed_metric
 from harness.plans.tables import read_table, write_table
 from tests.plans.test_killed_approval import Countdown, Killed
 from tests.plans.test_plans import git
@@ -66,6 +67,25 @@ def in_project(root: Path) -> set[str]:
         "data/validation.npz",
         "data/held_out.npz",
     }
+
+
+def filled_plan(root: Path, done: DataSplit) -> str:
+    """As `harness init --data` writes it."""
+    labels = read_table(root / done.data["train"]).columns[done.data["held_out"]["label"]]
+    metric = proposed_metric(labels)
+    trivial = trivial_score(metric, labels)
+    return first_plan(
+        FirstPlan(
+            folder=root.name,
+            table=done.table,
+            data=done.data,
+            metric=metric,
+            tiers=first_tiers(metric, trivial),
+            trivial=trivial,
+            entry="python train.py",
+            predict="python predict.py",
+        )
+    )
 
 
 def approved_parts(project: Project, root: Path, done: DataSplit) -> dict[str, dict[str, Any]]:

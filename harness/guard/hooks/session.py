@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import time
-from itertools import islice
 
 from harness.guard.policy.decide import role_of
 
@@ -75,7 +74,9 @@ def resumed_line(call: dict[str, Any], home: HookedProject, scene: HookScene) ->
     """The line for the person, once after `--resume`: Claude Code
     shows none of SessionStart then, and what stands on the
     screen is of the earlier session. Empty elsewhere."""
-    newest = islice(lines_back(home, session_of(call)), _LOOKED_AT)
+    lines = lines_back(home, session_of(call))
+    pairs = zip(range(_LOOKED_AT), lines)  # noqa: B905  Python 3.9 has no `strict`
+    newest = (line for _, line in pairs)
     told = (line for line in newest if START in (line.get("event"), line.get("rule")))
     if next(told, {}).get("source") != "resume":
         return ""
