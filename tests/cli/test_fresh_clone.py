@@ -86,7 +86,14 @@ def test_after_the_import_it_goes_on_where_the_other_machine_was(clone: Journey)
     before = clone.projections()
     assert clone.harness("render").exit_code == 0
     assert clone.harness("ledger", "import", "--json").document["imported"] == 5
-    assert clone.projections() == before
+    after = clone.projections()
+    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    assert changed == {"memory/STATE.md", "memory/BRIEFING.md"}
+    for name in changed:
+        old, new = before[name].splitlines(), after[name].splitlines()
+        lines = [two for two in zip(old, new, strict=True) if two[0] != two[1]]
+        # What is open in the other clone is trained there.
+        assert lines == [(b"`harness train exp-0001`", b'try an idea: `harness try "IDEA"`')]
     assert clone.harness("status", "--json").document["facts_wait"] is False
     assert clone.harness("handoff", "--note", "Mine.").exit_code == 0
     assert clone.harness("ledger", "verify").exit_code == 0
