@@ -147,7 +147,11 @@ def train_answer(
     }
     lines = [f"{run.id}  seed {run.seed}  {run.status}  {run.reason}" for run in report.runs]
     lines += [as_text(report.findings), next_step(project, experiment).line]
-    return Answer(document=document, lines=[line for line in lines if line], ok=report.ok)
+    return Answer(
+        document=document,
+        lines=[line for line in lines if line],
+        ok=report.ok,
+    )
 
 
 def _told(project: Project, event: dict[str, Any], *, quiet: bool) -> None:

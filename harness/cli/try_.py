@@ -283,7 +283,12 @@ def measured_result(project: Project, experiment: str) -> Answer:
     # Of hidden labels the answer is what was told, on its grid: nothing is claimed beside it.
     if total["score"] is not None and total["released"] is None:
         claims[total["metric"]] = f"{total['score']:.4g}"
-    return result_answer(project, experiment, claims=claims, summary=_AS_MEASURED)
+    return result_answer(
+        project,
+        experiment,
+        claims=claims,
+        summary=_AS_MEASURED,
+    )
 
 
 def _as_measured(path: Path, experiment: str) -> bool:

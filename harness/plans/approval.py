@@ -134,8 +134,7 @@ def approve_plan(
         pass
     read_accepted(layout)
     draft = read_draft(root, path)
-    placed = in_its_place(project, draft)
-    plan = draft.plan
+    placed, plan = in_its_place(project, draft), draft.plan
     review = review_plan(
         layout, plan, approved=_secret_hashes(project), by_person=True, probe=probe
     )

@@ -104,7 +104,12 @@ def drawn(console: Console, follower: Follower, *, whole: bool = False) -> list[
     """The lines that fit the console; with `whole` all lines."""
     width, height = console.size
     ascii_only = not console.encoding.lower().startswith("utf")
-    lines = draw(follower, width=width, height=None if whole else height, ascii_only=ascii_only)
+    lines = draw(
+        follower,
+        width=width,
+        height=None if whole else height,
+        ascii_only=ascii_only,
+    )
     if not ascii_only:
         return lines
     # Names and messages are the training code's: any other character would end the dashboard with
