@@ -193,7 +193,12 @@ def _diagnoses(body: str, where: str) -> Iterable[RunDiagnosis]:
                 f" {', '.join(SECTIONS)}."
             )
         what, mechanism, evidence = (parts[title] for title in SECTIONS)
-        yield RunDiagnosis(run=run, what_happened=what, mechanism=mechanism, evidence=evidence)
+        yield RunDiagnosis(
+            run=run,
+            what_happened=what,
+            mechanism=mechanism,
+            evidence=evidence,
+        )
 
 
 def _bad_alarms(front: FrontMatter, expected: str) -> UsageError:

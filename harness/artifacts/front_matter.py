@@ -91,7 +91,13 @@ def read_front_matter(text: str, *, where: str) -> FrontMatter:
 
 def read_yaml(text: str, *, where: str) -> FrontMatter:
     """A whole YAML file by the same rules; the body is empty. Raises UsageError."""
-    return _read(text.removeprefix("\ufeff"), where=where, offset=1, body="", hint=_HINT_FILE)
+    return _read(
+        text.removeprefix("\ufeff"),
+        where=where,
+        offset=1,
+        body="",
+        hint=_HINT_FILE,
+    )
 
 
 def quote(text: str) -> str:
@@ -122,7 +128,13 @@ def _read(block: str, *, where: str, offset: int, body: str, hint: str) -> Front
         )
     if not isinstance(data, dict):
         raise _error(where, offset, "expected `key: value` lines", hint)
-    return FrontMatter(data=data, body=body, where=where, lines=builder.lines, texts=builder.texts)
+    return FrontMatter(
+        data=data,
+        body=body,
+        where=where,
+        lines=builder.lines,
+        texts=builder.texts,
+    )
 
 
 class _Builder:

@@ -78,10 +78,20 @@ def _texts(value: Any) -> Iterator[str]:
 def _by_transcript(change: Change, activity: Activity, names: Names) -> Iterator[Suspect]:
     ran = [call for call in activity.calls if call.ran]
     # With the small slack first: the large one would also name calls before and after the change.
-    during = _during(ran, activity, change.at, _TICK) or _during(ran, activity, change.at, _SLACK)
+    during = _during(ran, activity, change.at, _TICK) or _during(
+        ran,
+        activity,
+        change.at,
+        _SLACK,
+    )
     naming = [call for call in ran if names(call, change.path)]
     if both := [call for call in during if call in naming]:
-        yield _suspect(activity, Grade.CERTAIN, "a call that names it ran when it changed", both)
+        yield _suspect(
+            activity,
+            Grade.CERTAIN,
+            "a call that names it ran when it changed",
+            both,
+        )
     if during:
         yield _suspect(activity, Grade.LIKELY, "a call ran when it changed", during)
     if naming:

@@ -184,7 +184,13 @@ def recorded_changes(project: Project) -> Iterator[Change]:
                 continue
             if Path(data["path"]).is_absolute() and not project.layout.vault.exists():
                 continue
-            yield _change(ChangeKind.FROZEN, root, data["path"], data["expected"], data["actual"])
+            yield _change(
+                ChangeKind.FROZEN,
+                root,
+                data["path"],
+                data["expected"],
+                data["actual"],
+            )
     if any(True for _ in project.layout.experiments.glob("*/runs/*")):
         yield from _runs(project)
     closed = project.ledger.experiments(statuses=list(CLOSED_EXPERIMENTS))

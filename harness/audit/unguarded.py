@@ -60,7 +60,14 @@ def unguarded(
             forbidden += _forbidden(activity, call, then)
         elif receipt.permission == DENY and call.done:
             forbidden.append(
-                _unguarded(activity, call, IN_SPITE, receipt.rule, receipt.reason, receipt.paths)
+                _unguarded(
+                    activity,
+                    call,
+                    IN_SPITE,
+                    receipt.rule,
+                    receipt.reason,
+                    receipt.paths,
+                )
             )
     return forbidden, unseen
 

@@ -156,7 +156,12 @@ class LabProject:
         this process would do."""
         environment = self.environment()
         if forked.AVAILABLE and not anew:
-            return forked.run(words, cwd=self.root, environment=environment, timeout_s=timeout_s)
+            return forked.run(
+                words,
+                cwd=self.root,
+                environment=environment,
+                timeout_s=timeout_s,
+            )
         return self.run([sys.executable, "-m", "harness", *words], timeout_s=timeout_s)
 
     def left_behind(self) -> list[psutil.Process]:

@@ -141,7 +141,13 @@ def _defended(bases: Bases, attack: Attack) -> tuple[Side, list[str]]:
         then = _in_real(bases, attack)
         return then, fired(attack, *then) if caught(attack, *then) else []
     bare = _in_copy(
-        bases.judged, lambda place: record_attacks.on_record(place, attack, "none", bases.parent)
+        bases.judged,
+        lambda place: record_attacks.on_record(
+            place,
+            attack,
+            "none",
+            bases.parent,
+        ),
     )
     then = bare
     by = fired(attack, *bare) if caught(attack, *bare) else []
@@ -203,7 +209,13 @@ def call_rows(
 
 def _called(bases: Bases, attacks: Sequence[Attack], *, guarded: bool) -> dict[str, Side]:
     return _in_copy(
-        bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=guarded)
+        bases.judged,
+        lambda place: calls.outcomes(
+            place,
+            attacks,
+            bases.parent,
+            guarded=guarded,
+        ),
     )
 
 

@@ -41,7 +41,12 @@ def by_harness(place: LabProject, attack: Attack) -> AttackOutcome:
             )
         return _outcome(place, attack)
     finally:
-        subprocess.run([*tmux, "kill-server"], capture_output=True, timeout=10, check=False)
+        subprocess.run(
+            [*tmux, "kill-server"],
+            capture_output=True,
+            timeout=10,
+            check=False,
+        )
 
 
 def _said(argv: list[str], place: LabProject) -> str:

@@ -41,7 +41,12 @@ def copy_code(place: LabProject, target: Path) -> Path:
         if path.name in _NOT_CODE or path.is_symlink():
             continue
         if path.is_dir():
-            shutil.copytree(path, target / path.name, symlinks=True, ignore_dangling_symlinks=True)
+            shutil.copytree(
+                path,
+                target / path.name,
+                symlinks=True,
+                ignore_dangling_symlinks=True,
+            )
         elif path.is_file():
             target.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target / path.name)

@@ -8,18 +8,16 @@ from harness.claims.figures import Figure
 from harness.claims.known_facts import ClaimKind, KnownExperiment, KnownFacts, KnownScore
 from harness.claims.statements import Quantity, Statement
 from harness.domain.metric_words import understood
+from harness.domain.metrics import METRICS
 
 _SPLIT = re.compile(r"\A(?:validation|valid|val|dev|eval|test|held out) (?!error\b)")
 """A split before a metric's name: training may log the plan's metric as `val/accuracy`."""
+_AVERAGES = ("macro", "micro", "weighted")
 Answer = tuple[ClaimKind, str]
 
 
 def missing(what: str) -> Answer:
     return ClaimKind.UNSUPPORTED, what
-
-
-_OTHERS = ("average ", "median ", "top ")
-"""Metrics that begin so are not what their last word says."""
 
 
 def of_plan(metric: str | None, experiment: KnownExperiment) -> Callable[[float], float] | None:
@@ -28,14 +26,19 @@ def of_plan(metric: str | None, experiment: KnownExperiment) -> Callable[[float]
         _SPLIT.sub("", _plain(written))
         for written in (metric or experiment.metric, experiment.metric)
     )
-    # "F1" is said of f1_macro, "accuracy" of balanced_accuracy; a word more may be another metric.
-    part = plan.endswith(f" {name}") or plan.startswith(f"{name} ")
-    part = part and not plan.startswith(_OTHERS)
-    if name == plan or name == "score" or part:
+    if name in (plan, "score") or _is_short_for(name, plan, known=experiment.metric in METRICS):
         return lambda value: value
     if words.COMPLEMENT.get(name) == plan:
         return lambda value: 1 - value
     return None
+
+
+def _is_short_for(name: str, plan: str, *, known: bool) -> bool:
+    """People say F1 of f1_macro, and accuracy of balanced_accuracy. A part of another known
+    metric's name may be another metric: average_precision, top_5_accuracy."""
+    if known:
+        return plan in (f"balanced {name}", *(f"{name} {average}" for average in _AVERAGES))
+    return plan.endswith(f" {name}") or plan.startswith(f"{name} ")
 
 
 def _plain(name: str) -> str:

@@ -237,4 +237,10 @@ def _fractions(text: str) -> Iterator[Figure]:
 
 def _figure(digits: str, unit: str | None, sign: str, start: int, end: int) -> Figure:
     named = _UNITS.get((unit or "").strip(" -").lower(), "")
-    return Figure(claim=Claim(float(digits), digits), unit=named, sign=sign, start=start, end=end)
+    return Figure(
+        claim=Claim(float(digits), digits),
+        unit=named,
+        sign=sign,
+        start=start,
+        end=end,
+    )

@@ -88,7 +88,12 @@ def command(
         return
     folders = transcripts or (transcript_home(environment()),)
     with reading(project) as opened:
-        report = audit_protected(opened, policy_snapshot(opened), folders, edited_pages(opened))
+        report = audit_protected(
+            opened,
+            policy_snapshot(opened),
+            folders,
+            edited_pages(opened),
+        )
     emit(_document(report, folders), *_lines(report), as_json=as_json)
     sys.exit(0 if report.clean else 1)
 

@@ -34,5 +34,11 @@ def command(arguments: tuple[str, ...], sandbox: str, project: Path, as_json: bo
     with reading(project) as opened:
         opened.ledger.require_imported()
         chosen = sandbox_for(sandbox, required=True)
-        code = run_claude(opened, chosen, found_cli() or bundled_cli(), arguments, environment())
+        code = run_claude(
+            opened,
+            chosen,
+            found_cli() or bundled_cli(),
+            arguments,
+            environment(),
+        )
     sys.exit(code)

@@ -23,8 +23,20 @@ def command() -> None:
 @command.command("split")
 @click.argument("table", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--label", required=True, help="The column to predict.")
-@click.option("--held-out", type=SHARE, default=HELD_OUT, show_default=True, help="Its share.")
-@click.option("--validation", type=SHARE, default=VALIDATION, show_default=True, help="Its share.")
+@click.option(
+    "--held-out",
+    type=SHARE,
+    default=HELD_OUT,
+    show_default=True,
+    help="Its share.",
+)
+@click.option(
+    "--validation",
+    type=SHARE,
+    default=VALIDATION,
+    show_default=True,
+    help="Its share.",
+)
 @click.option("--open-validation", is_flag=True, help="Training may read validation labels.")
 @click.option(
     "--stratify/--no-stratify",

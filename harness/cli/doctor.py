@@ -21,6 +21,11 @@ def command(quick: bool, verbose: bool, project: Path, as_json: bool) -> None:
     Starts each hook as the settings do, then the Claude Code CLI once against a scripted local
     model.
     """
-    report = run_doctor(project, environment(), start_cli=not quick, session=enclosing_session())
+    report = run_doctor(
+        project,
+        environment(),
+        start_cli=not quick,
+        session=enclosing_session(),
+    )
     emit(report.document(), *report.lines(verbose=verbose), as_json=as_json)
     sys.exit(1 if report.broken else 0)

@@ -55,7 +55,12 @@ def command() -> None:
 def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_json: bool) -> None:
     """Open an experiment and make its folder."""
     with changing(project) as opened:
-        answer = new_answer(opened, hypothesis=hypothesis, rationale=rationale, parent=parent)
+        answer = new_answer(
+            opened,
+            hypothesis=hypothesis,
+            rationale=rationale,
+            parent=parent,
+        )
     give(answer, as_json=as_json)
 
 

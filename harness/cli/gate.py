@@ -56,7 +56,12 @@ def check(experiment: str | None, gate: str | None, project: Path, as_json: bool
 
 def check_answer(project: Project, experiment: str, gate: GateName | None = None) -> Answer:
     """The verdict of the gate, as `check_gate`."""
-    verdict = check_gate(project, experiment, gate, transcripts=[transcript_home(environment())])
+    verdict = check_gate(
+        project,
+        experiment,
+        gate,
+        transcripts=[transcript_home(environment())],
+    )
     compared = _compared(verdict)
     document = {
         "experiment": experiment,

@@ -44,7 +44,13 @@ def command(
     text = _text(source, note, file)
     by, session = caller(environment()), session_of(environment())
     with changing(project) as opened:
-        written = write_hand_off(opened, text=text, by=by, session=session, experiment=experiment)
+        written = write_hand_off(
+            opened,
+            text=text,
+            by=by,
+            session=session,
+            experiment=experiment,
+        )
         path = opened.layout.relative(opened.layout.hand_off(written.at, written.hash))
     document = {
         "written": path,

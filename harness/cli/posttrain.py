@@ -127,7 +127,13 @@ def run_command(
     and the run's files are unchanged. Both budgets count all attempts.
     """
     with changing(project) as opened:
-        used = isolation(opened, sandbox, reason, verb="posttrain run", experiment=experiment)
+        used = isolation(
+            opened,
+            sandbox,
+            reason,
+            verb="posttrain run",
+            experiment=experiment,
+        )
         report = TrainingProgram(opened, sandbox=used).execute(
             experiment, resume=resume, on_event=(lambda event: None) if as_json else print_event
         )
@@ -301,7 +307,13 @@ def model_command(
     """
     with open_project(project, environment(), read_only=action == "list") as opened:
         if action == "add":
-            add_base_model(opened, identifier, weights=weights, gguf=gguf, inherited=environment())
+            add_base_model(
+                opened,
+                identifier,
+                weights=weights,
+                gguf=gguf,
+                inherited=environment(),
+            )
         models = known_models(opened.layout)
     rows = [
         {"id": model.id, "family": model.family, "path": model.path, "sha256": model.sha256}

@@ -87,7 +87,13 @@ def _loop(
 ) -> None:
     with changing(project) as opened:
         approved = require_approved(opened, plan)
-        gateway = open_gateway(opened, approved, environment(), scenario=scenario, record=record)
+        gateway = open_gateway(
+            opened,
+            approved,
+            environment(),
+            scenario=scenario,
+            record=record,
+        )
         required = approved.content.get("sandbox") == "required"
         chosen = isolation(opened, sandbox, reason, verb="run", required=required)
         with watched_beside(project, environment(), wanted=sys.stdout.isatty() and not as_json):

@@ -42,6 +42,15 @@ class _WithCommand(click.Command):
         return rest
 
 
+set_option = click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="For config.yaml, which is written from the command where there is none.",
+)
+
+
 @click.command("train", cls=_WithCommand)
 @EXPERIMENT
 @click.argument("training_command", nargs=-1, type=click.UNPROCESSED)
@@ -60,13 +69,7 @@ class _WithCommand(click.Command):
     default=None,
     help="Take the kept checkpoints of these experiments; nothing is trained.",
 )
-@click.option(
-    "--set",
-    "values",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="For config.yaml, which is written from the command where there is none.",
-)
+@set_option
 @isolation_options
 @project_option
 @json_option

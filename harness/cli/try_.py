@@ -22,7 +22,7 @@ from harness.cli.evaluate import evaluate_answer
 from harness.cli.experiment import new_answer, result_answer
 from harness.cli.gate import check_answer
 from harness.cli.output import emit, json_option, project_option, sandbox_for, tell
-from harness.cli.train import train_answer
+from harness.cli.train import set_option, train_answer
 from harness.cli.tried import Attempt, shown
 from harness.decisions.experiments import require_room
 from harness.domain.findings import Finding
@@ -67,13 +67,7 @@ class _Command(click.Command):
     help="What it builds on; default: the best that is kept. `none`: nothing.",
 )
 @click.option("--rationale", default="", help="Why it should help.")
-@click.option(
-    "--set",
-    "values",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="For config.yaml, which is written from the command where there is none.",
-)
+@set_option
 @click.option("--continue", "goes_on", is_flag=True, help="Go on with the open experiment.")
 @project_option
 @json_option

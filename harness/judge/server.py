@@ -316,7 +316,9 @@ def _led(connection: socket.socket, child: subprocess.Popen[bytes]) -> int:
     for output in outputs:
         output.finish()
     with sending:
-        return code if code >= 0 else 128 - code
+        for output in outputs:
+            output.gone = True  # a frame of what was left behind would break the one that ends all
+    return code if code >= 0 else 128 - code
 
 
 class _Output:
@@ -327,6 +329,8 @@ class _Output:
     ) -> None:
         self._connection, self._sending, self._kind = connection, sending, kind
         self._stream, self._read, self._holds = stream, 0, False
+        self.gone = False
+        """Nothing more is sent; set while `sending` is held."""
         self._thread = threading.Thread(target=self._copy, daemon=True)
         self._thread.start()
 
@@ -343,17 +347,16 @@ class _Output:
 
     def _copy(self) -> None:
         with self._stream:
-            gone = False
             while block := os.read(self._stream.fileno(), client.BLOCK):
                 self._read += len(block)
-                if gone:
-                    continue  # so that the child can end as it likes
-                self._holds = True
-                try:
-                    with self._sending:
+                self._holds = not self.gone
+                with self._sending:
+                    if self.gone:
+                        continue  # read on, so that the child can end as it likes
+                    try:
                         client.send(self._connection, self._kind, block)
-                except OSError:
-                    gone = True
+                    except OSError:
+                        self.gone = True
                 self._holds = False
 
 
