@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -70,16 +71,12 @@ def _program(root: Path, path: Path) -> Program:
             text = stream.read(_MOST_READ).decode("utf-8", "replace")
     except OSError:
         text = ""
-    command = f"python {_quoted(path.as_posix())}"
+    command = f"python {shlex.quote(path.as_posix())}"
     if re.search(r"(?m)^\s*from\s+\.", text):
         # It imports its neighbours: it starts as a module of its package only.
         parts = path.with_suffix("").parts
         command = f"python -m {'.'.join(parts[parts[0] == 'src' :])}"
     return Program(command=command, logs=_LOGGED in text)
-
-
-def _quoted(path: str) -> str:
-    return path if re.fullmatch(r"[\w./-]+", path) else "'" + path.replace("'", "'\"'\"'") + "'"
 
 
 def _console(root: Path, verb: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import read_bytes
 from harness.artifacts.metrics_file import read_rows
 from harness.artifacts.objects import load_object
+from harness.artifacts.training_code import changed_files
 from harness.detectors.kinds import WatchSettings
 from harness.domain.records import Experiment, Run
 from harness.errors import HarnessError, RefusedError
@@ -31,11 +32,11 @@ def code_difference(project: Project, candidate: str, reference: str) -> dict[st
     """{files {path: changed, added or removed}, diff}: how the candidate's registered code differs
     from the reference's. Raises RefusedError (no_runs)."""
     objects = project.layout.objects
-    after, before = (
-        load_snapshot(objects, _newest(project, name).code).files
-        for name in (candidate, reference)
-    )
-    names = sorted(name for name in {*after, *before} if after.get(name) != before.get(name))
+    snapshots = [
+        load_snapshot(objects, _newest(project, name).code) for name in (candidate, reference)
+    ]
+    after, before = (snapshot.files for snapshot in snapshots)
+    names = sorted(changed_files(*snapshots))
     kinds = {
         name: "added" if name not in before else "removed" if name not in after else "changed"
         for name in names
