@@ -1,5 +1,5 @@
 """Training and predict programs that need a moment and no torch, for the tests that run them as
-agents' code."""
+agents' code. Each seed trains on a quarter of the rows: two that answer 200 rows alike are rare."""
 
 TRAIN = """\
 import numpy as np
@@ -8,7 +8,7 @@ from harness.run_logger import RunLogger
 
 with RunLogger.from_environment() as log:
     table = np.load("data/train.npz")
-    rows = np.random.default_rng(log.seed).choice(len(table["y"]), len(table["y"]) * 3 // 4, replace=False)
+    rows = np.random.default_rng(log.seed).choice(len(table["y"]), len(table["y"]) // 4, replace=False)
     x, y = table["x"][rows], table["y"][rows]
     log.start(total_epochs=1)
     centroids = np.stack([x[y == label].mean(0) for label in np.unique(y)])

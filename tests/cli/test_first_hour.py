@@ -86,7 +86,7 @@ def hour(tmp_path_factory: pytest.TempPathFactory) -> Hour:
     parent = ("--parent", "exp-0001")
     hour("child", "experiment", "new", "--hypothesis", "the same", *parent)
     hour.write(str(config).replace("0001", "0002"), "model: centroids\n")
-    hour.write("train.py", ONCE.replace("* 3 // 4", "* 7 // 10"))
+    hour.write("train.py", ONCE.replace("// 4", "// 3"))
     hour("trained child", "train", "exp-0002")
     hour.judged("second", "exp-0002")
     hour("status", "status")

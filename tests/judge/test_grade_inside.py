@@ -23,7 +23,7 @@ def test_scores_of_a_session_say_what_its_sandbox_leaves_open(
         expected += ", local sockets not isolated"
     answer = Inside(fresh, sandbox).run(WAY)
     assert answer.exit_code == 0, answer.stdout + answer.stderr
-    assert answer.stdout.rstrip().endswith(expected)
+    assert f"3 seeds, {expected}\nnext: " in answer.stdout
     shown = fresh.harness("experiment", "show", "exp-0001", "--json").document
     assert shown["evidence"] == expected
     made = [*shown["runs"], *shown["evaluations"]]
