@@ -91,7 +91,9 @@ def test_from_one_table_to_a_judged_experiment(journey: Journey) -> None:
     assert "  metric: accuracy\n  direction: maximize\n  scorer: accuracy\n" in plan
     must(journey, "plan", "approve")
     verdict = judged(journey)
-    assert (verdict["verdict"], verdict["findings"]) == ("PASS", [])
+    assert verdict["verdict"] == "PASS"
+    # On 40 rows the seeds agree by luck, now and then.
+    assert {one["code"] for one in verdict["findings"]} <= {"seeds_answer_alike"}
 
 
 FORMS = [

@@ -58,7 +58,7 @@ def test_five_commands_lead_from_a_table_to_a_kept_result(journey: Journey) -> N
     assert "KEEP" in answer.stdout
     listed = json.loads(journey.harness("experiment", "list", "--json").stdout)
     (row,) = listed["experiments"]
-    assert row["decision"] == "KEEP"
+    assert row["status"] == "kept"
 
 
 def test_each_further_experiment_is_one_command(journey: Journey) -> None:
