@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import click
 from harness.cli.answer import Answer, give
 from harness.cli.changing import changing
 from harness.cli.chosen import EXPERIMENT, chosen, require_id
+from harness.cli.compared import compared_lines
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import caller, require_person, session_of
 from harness.cli.reading import reading
@@ -26,6 +27,7 @@ from harness.rendering.standing import next_step
 from harness.views.exact import exact_scores
 from harness.views.experiments import comparison, details
 from harness.views.side_by_side import (
+    both_scores,
     code_difference,
     config_difference,
     curves,
@@ -34,7 +36,6 @@ from harness.views.side_by_side import (
 from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import (
     experiments_table,
-    number,
     render_table,
     score_text,
     value_text,
@@ -196,19 +197,20 @@ def show(experiment: str | None, exact: bool, project: Path, as_json: bool) -> N
 
 
 @command.command("compare")
-@click.argument("candidate")
-@click.argument("reference")
-@click.option("--code", is_flag=True, help="Show how the candidate's code differs.")
-@click.option("--config", is_flag=True, help="Show how its config.yaml differs.")
+@click.argument("candidate", metavar="A")
+@click.argument("reference", metavar="B")
+@click.option("--code", is_flag=True, help="Show how A's code differs from B's.")
+@click.option("--config", is_flag=True, help="Show how A's config.yaml differs from B's.")
 @project_option
 @json_option
 def compare_command(
     candidate: str, reference: str, code: bool, config: bool, project: Path, as_json: bool
 ) -> None:
-    """Compare CANDIDATE with REFERENCE; exit 1 unless it is significantly better.
+    """Compare A with B: scores, verdicts and curves of both; exit 1 unless A is significantly
+    better than B.
 
-    With scores, verdicts and the curves of both. Where no score can be compared, --code and
-    --config show what differs all the same.
+    A is e.g. an experiment, and B its parent. Where no score can be compared, --code and --config
+    show what differs all the same. Of hidden labels it says what the gates told.
     """
     for name in (candidate, reference):
         require_id(name, "harness experiment compare")
@@ -220,40 +222,15 @@ def compare_command(
             if not (code or config):
                 raise
             document = {"better": None, "why": f"{error.message} {error.hint}"}
+        document["scores"] = {one.id: both_scores(opened, one) for one in records}
         document["verdicts"] = {one.id: verdict_of(opened, one) for one in records}
         document["curves"] = {one.id: curves(opened, one.id) for one in records}
         if code:
             document["code"] = code_difference(opened, candidate, reference)
         if config:
             document["config"] = config_difference(opened, candidate, reference)
-    emit(document, *_compared(document), as_json=as_json)
+    emit(document, *compared_lines(records, document), as_json=as_json)
     sys.exit(0 if document["better"] else 1)
-
-
-def _compared(document: dict[str, Any]) -> Iterator[str]:
-    for name, verdict in document["verdicts"].items():
-        sides = [document.get("candidate"), document.get("reference")]
-        score = next((side for side in sides if side and side["experiment"] == name), None)
-        told = [name]
-        if score is not None:
-            told.append(f"{score['score']:.4g}  {score['n_seeds']} seeds, {score['evidence']}")
-        if verdict is not None:
-            told.append(f"{verdict['verdict']} ({spoken(verdict['gate'])})")
-        yield "  ".join(told)
-    yield document["why"]
-    rows = [
-        (name, curve["run"], curve["metric"], curve["line"], number(curve["last"]))
-        for name, of in document["curves"].items()
-        for curve in of
-    ]
-    if rows:
-        yield render_table("", ("experiment", "run", "logged", "curve", "last"), rows)
-    if "code" in document:
-        files = [f"{name} ({how})" for name, how in document["code"]["files"].items()]
-        yield f"code: {', '.join(files) or 'the same'}"
-        yield document["code"]["diff"]
-    if "config" in document:
-        yield document["config"]["diff"] or "config.yaml: the same"
 
 
 def _claims(options: Sequence[str]) -> dict[str, str]:

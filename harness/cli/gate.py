@@ -165,7 +165,8 @@ def _next(verdict: RecordedVerdict, step: NextStep) -> str:
     """After a PASS that is not better there is a second way."""
     passed = verdict.verdict is Verdict.PASS and verdict.gate == GateName.VALIDATION
     if passed and (verdict.comparison or {}).get("better") is False:
-        return f"{step.line}; or keep it all the same: `harness keep {verdict.experiment}`"
+        keep = f"harness keep {verdict.experiment} --reason TEXT"
+        return f"{step.line}; or keep it all the same: `{keep}`"
     return step.line
 
 

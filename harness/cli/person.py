@@ -101,15 +101,20 @@ def require_yes(shown: str, question: str) -> None:
     """Show a person what is about to count and let them type `yes`. Raises RefusedError
     (not_confirmed)."""
     tell(f"{shown}\n")
-    with contextlib.suppress(termios.error):
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before it was read
-    tell(f"{question} Type yes and press Enter; anything else refuses.")
-    if sys.stdin.readline().strip().lower() != "yes":
+    if typed(f"{question} Type yes and press Enter; anything else refuses.").lower() != "yes":
         raise RefusedError(
             "Nothing was changed: it was not confirmed.",
             hint="Call it again when it is as you want it.",
             code="not_confirmed",
         )
+
+
+def typed(question: str) -> str:
+    """The line that a person types at the terminal after `question`, and not before it."""
+    with contextlib.suppress(termios.error):
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    tell(question)
+    return sys.stdin.readline().strip()
 
 
 ASK = click.option(

@@ -4,14 +4,17 @@ Facts keep numbers and codes; the words are made here when they are shown, so a 
 no hash and makes no verdict stale.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
+
+from harness.domain.statuses import Direction
 
 LEVEL = 0.05
 """Two-sided; one minus the level of every interval and floor."""
 HIDDEN_LABELS, READABLE_LABELS = "hidden", "readable"
 """Of validation: in the vault alone, or where training and its author can read them."""
+MCNEMAR = "McNemar's exact test"
 TRIVIAL = "trivial predictor"
 """What an experiment without a parent is compared with."""
 
@@ -102,14 +105,10 @@ def explain(comparison: Mapping[str, Any]) -> str:
         return " ".join([_told(comparison), *_beside(comparison)])
     sentences = [_by_seeds(comparison)]
     if comparison["paired"] is not None:
-        sentences.append(_by_rows(comparison["paired"]))
-    p, corrected, count = (comparison[key] for key in ("p", "p_corrected", "comparisons"))
-    if p is not None:
-        if comparison["by_seeds"] == Worth.BETTER and p > LEVEL:
-            sentences.append("Not significant in the paired row-level test.")
-        elif comparison["by_seeds"] == Worth.BETTER and corrected > LEVEL:
-            sentences.append(f"Not significant after correction for {count} comparisons.")
-        sentences.append(_correction(p, corrected, count))
+        sentences.append(_by_rows(comparison))
+    if comparison["p"] is not None:
+        sentences += _decided(comparison)
+    count = comparison["comparisons"]
     for experiment, now in comparison["no_longer"].items():
         sentences.append(
             f"{experiment} is no longer significant after correction for {count} comparisons"
@@ -184,26 +183,44 @@ def _by_seeds(comparison: Mapping[str, Any]) -> str:
         Worth.WORSE: "worse by more than the noise",
         Worth.WITHIN: "within the noise",
     }[Worth(comparison["by_seeds"])]
+    higher = comparison["direction"] == Direction.MAXIMIZE
     return (
         f"{comparison['difference']:+.4g} against a noise floor{source} of"
-        f" {comparison['floor']:.4g} ({comparison['direction']}): {outcome}."
+        f" {comparison['floor']:.4g} ({'higher' if higher else 'lower'} is better): {outcome}."
     )
 
 
-def _by_rows(paired: Mapping[str, Any]) -> str:
-    ahead, behind = paired["candidate_ahead"], paired["reference_ahead"]
-    groups = paired.get("groups")
+def _by_rows(comparison: Mapping[str, Any]) -> str:
+    paired = comparison["paired"]
+    better, worse = paired["candidate_ahead"], paired["reference_ahead"]
+    if comparison["direction"] == Direction.MINIMIZE:
+        better, worse = worse, better
+    groups, test = paired.get("groups"), paired["test"]
     among = "" if groups is None else f" in {groups} groups"
+    # A count is no evidence where a row may be far better or hardly worse.
+    by_size = "" if test == MCNEMAR else "; by how much counts too"
     return (
-        f"On the same rows ({paired['test']}): {ahead} of {paired['n']} rows{among} higher and"
-        f" {behind} lower, p = {paired['p']:.2g}."
+        f"Row by row ({test}): {better} of {paired['n']} rows{among} better and {worse}"
+        f" worse{by_size}."
     )
 
 
-def _correction(p: float, corrected: float, count: int) -> str:
-    if count == 1:
-        return f"p = {p:.2g}; first comparison with this reference."
-    return (
-        f"p = {p:.2g}; {corrected:.2g} after correction for {count} comparisons with this"
-        " reference."
-    )
+def _decided(comparison: Mapping[str, Any]) -> Iterator[str]:
+    """Which test it was that decided, its p, and what the correction makes of it."""
+    p, corrected, count = (comparison[key] for key in ("p", "p_corrected", "comparisons"))
+    tried = "first comparison with this reference"
+    if count > 1:
+        tried = f"{corrected:.2g} after correction for {count} comparisons with this reference"
+    yield f"{_decider(comparison)}: p = {p:.2g}; {tried}."
+    if comparison["by_seeds"] == Worth.BETTER and corrected > LEVEL:
+        yield "Not significant."
+
+
+def _decider(comparison: Mapping[str, Any]) -> str:
+    p, paired = comparison["p"], comparison["paired"]
+    if paired is None:
+        return "The seeds decide"
+    if p <= paired["p"]:
+        return "The rows decide, as the weaker evidence"
+    apart = paired["gain"] * comparison["difference"] <= 0
+    return "Seeds and rows disagree" if apart else "The seeds decide, as the weaker evidence"

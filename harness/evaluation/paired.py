@@ -36,7 +36,7 @@ from harness.evaluation.intervals import (
     proportion_interval,
     unit_sums,
 )
-from harness.evaluation.outcome import LEVEL
+from harness.evaluation.outcome import LEVEL, MCNEMAR
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import Columns
 from harness.evaluation.scoring import FrozenScorer, scorer_of
@@ -112,7 +112,7 @@ def paired_test(
     sums = unit_sums(differences, groups)
     whole = right_or_wrong and groups is None and bool(np.isin(differences, (-1, 0, 1)).all())
     if whole:
-        test, p = "McNemar's exact test", mcnemar(ahead, behind)
+        test, p = MCNEMAR, mcnemar(ahead, behind)
     else:
         test = "signs of the rows" if groups is None else "signs of whole groups"
         p = signs_p(sums, seed=seed)

@@ -179,6 +179,16 @@ def frozen_changes(project: Project, approved: ApprovedPlan) -> list[Finding]:
     return findings
 
 
+def require_unchanged(project: Project, approved: ApprovedPlan) -> None:
+    """Raises RefusedError with the first kind of `frozen_changes`."""
+    changes = frozen_changes(project, approved)
+    if changes:
+        code = changes[0].code
+        message = " ".join(finding.message for finding in changes)
+        hints = dict.fromkeys(finding.hint for finding in changes if finding.code == code)
+        raise RefusedError(message, hint=" ".join(hints), code=code)
+
+
 NOT_HERE = "data_not_here"
 
 

@@ -15,7 +15,7 @@ from harness.errors import RefusedError
 from harness.evaluation.scores import counted_runs, started
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
-from harness.plans.approved import data_hashes, data_paths, declared, frozen_changes, plan_of
+from harness.plans.approved import data_hashes, data_paths, declared, plan_of, require_unchanged
 from harness.plans.judge import require_judge
 from harness.plans.parse import Plan, plan_from
 from harness.runs.environment import PACKAGE, ask_python, describe
@@ -165,10 +165,7 @@ def admitted(
     """`argv`, by default the plan's training.entry. Raises as `prepare`."""
     require_judge(project)
     plan = plan_from(approved.content)
-    if changes := frozen_changes(project, approved):
-        code, message = changes[0].code, " ".join(finding.message for finding in changes)
-        hints = dict.fromkeys(finding.hint for finding in changes if finding.code == code)
-        raise RefusedError(message, hint=" ".join(hints), code=code)
+    require_unchanged(project, approved)
     if plan.sandbox == "required" and sandbox.kind is SandboxKind.NONE:
         raise RefusedError(
             "The plan says `sandbox: required`, and there is no sandbox.",

@@ -5,12 +5,13 @@ from typing import Any
 from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
 from harness.errors import RefusedError
-from harness.evaluation.comparison import compare_experiments
-from harness.evaluation.outcome import explain
+from harness.evaluation.comparison import compare_experiments, released_comparison
+from harness.evaluation.outcome import HIDDEN_LABELS, TRIVIAL, explain
 from harness.evaluation.released import bits_limit, bits_told, released_score
 from harness.evaluation.scores import trained_seconds
+from harness.evaluation.tries import Standings
 from harness.gates.check import standing
-from harness.ledger.facts import RecordedVerdict
+from harness.ledger.facts import ApprovedPlan, RecordedVerdict
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of, secret
@@ -193,27 +194,43 @@ def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
 def comparison(project: Project, candidate: str, reference: str) -> dict[str, Any]:
     """The comparison of two experiments on validation, where experiments compete.
 
-    Keys: `candidate` and `reference` {experiment, score, spread, n_seeds, evidence}, and those of
-    `evaluation.judgement`. Scores are those of the plan in force. Raises NotFoundError for an
-    unknown id, RefusedError when one has no score (no_score), or when validation is hidden
-    (labels_hidden): each pair that is compared would tell more of its labels.
+    Keys: `candidate` and `reference` {experiment, score, spread, n_seeds, evidence, released}, and
+    those of `evaluation.judgement`. Scores are those of the plan in force. Of hidden labels only
+    what a gate told before: each further pair would tell more. Raises NotFoundError for an unknown
+    id, RefusedError when one has no score (no_score).
     """
-    if secret(project.plan(), Split.VALIDATION.value):
-        raise RefusedError(
-            f"{candidate} and {reference} are compared on hidden labels: only gates say what is"
-            " better.",
-            hint=f"`harness gate check {candidate}` compares it with its parent.",
-            code="labels_hidden",
-        )
+    approved = project.plan()
     scores = {name: _score(project, name) for name in (candidate, reference)}
-    result = compare_experiments(project, project.plan(), candidate, reference)
-    assert result is not None  # both have a score
+    if secret(approved, Split.VALIDATION.value):
+        result = _told_before(project, approved, candidate, reference)
+    else:
+        made = compare_experiments(project, approved, candidate, reference)
+        assert made is not None  # both have a score
+        result = {**made, "why": explain(made)}
     return {
         "split": Split.VALIDATION,
         "candidate": _plain(candidate, scores[candidate]),
         "reference": _plain(reference, scores[reference]),
         **{name: value for name, value in result.items() if name != "seeds"},
-        "why": explain(result),
+    }
+
+
+def _told_before(
+    project: Project, approved: ApprovedPlan, candidate: str, reference: str
+) -> dict[str, Any]:
+    record = project.ledger.experiment(candidate)
+    told = released_comparison(project, record, approved)
+    against = Standings(project, approved).reference(record) or TRIVIAL
+    if told is not None:
+        against = told["against"]
+        if against == reference:
+            return {**told, "why": explain(told)}
+    return {
+        "better": None,
+        "labels": HIDDEN_LABELS,
+        "why": f"Which one is better is not told: the labels are hidden, and of {candidate} the"
+        f" gate alone says whether it is better than its reference, {against}"
+        f" (`harness gate check {candidate}`).",
     }
 
 
@@ -236,4 +253,5 @@ def _plain(identifier: str, score: dict[str, Any]) -> dict[str, Any]:
         "spread": score["spread"],
         "n_seeds": score["n_seeds"],
         "evidence": score["evidence"],
+        "released": score.get("released"),
     }

@@ -12,12 +12,14 @@ from harness.artifacts.objects import load_object
 from harness.artifacts.training_code import changed_files
 from harness.detectors.kinds import WatchSettings
 from harness.domain.records import Experiment, Run
+from harness.domain.statuses import Split
 from harness.errors import HarnessError, RefusedError
 from harness.evaluation.scores import counted_runs
 from harness.gates.check import standing
 from harness.ledger.project import Project
 from harness.runs.alarms import watch_settings
 from harness.views.run_picture import RunPicture
+from harness.views.snapshot import split_score
 
 _LINE = 30
 """Characters of a curve."""
@@ -56,6 +58,12 @@ def config_difference(project: Project, candidate: str, reference: str) -> dict[
     after, before = (_config(project, name) for name in (candidate, reference))
     lines = _difference(before, after, f"{reference}/config.yaml", f"{candidate}/config.yaml")
     return {"diff": _cut(list(lines))}
+
+
+def both_scores(project: Project, experiment: Experiment) -> dict[str, Any]:
+    """{validation, held_out}, each as everybody may see it."""
+    splits = (Split.VALIDATION, Split.HELD_OUT)
+    return {one.value: split_score(project, experiment, one) for one in splits}
 
 
 def verdict_of(project: Project, experiment: Experiment) -> dict[str, Any] | None:
