@@ -22,8 +22,16 @@ from harness.artifacts.vault_key import vault_key
 from harness.clock import Clock
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write, lock, sha256_bytes
-from harness.plans.contamination import row_hashes
-from harness.plans.drawing import Codes, Draw, Rows, are_classes, draw
+from harness.plans.drawing import (
+    Codes,
+    Draw,
+    Rows,
+    are_classes,
+    codes_alike,
+    draw,
+    enough,
+    joined,
+)
 from harness.plans.held_out import move_to_vault, notes_of, put_in_vault, unmovable
 from harness.plans.review import as_one_error
 from harness.plans.schema import HIDDEN, Data, HeldOut, inside_project
@@ -35,8 +43,6 @@ from harness.plans.tables import FORMATS, MAX_BYTES, Table, read_table
 _ID = "id"
 """Predict gets fresh ids under this name, so no input is called so."""
 _NEW_IDS = ("row", "row_id", "row_number")
-_DISTINCT = 0.9
-"""Share of rows that differ from which equal rows are copies, which stay in one part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,26 +240,57 @@ def _drawn(
         why = "a split by time has no classes" if classes else f"{options.label} holds no classes"
         raise UsageError(f"--stratify: {why}.", hint="Leave it out.")
     stratify = options.time is None and (classes if options.stratify is None else options.stratify)
+    equal = codes_alike(table.columns, data.held_out.inputs)
+    group = None if options.group is None else table.columns[options.group]
     parts = draw(
         Draw(
             shares={"held_out": options.held_out, "validation": options.validation},
             seed=seed,
             stratify=stratify,
             label=label,
-            alike=_alike(table, data),
-            group=None if options.group is None else table.columns[options.group],
+            alike=equal if equal is not None and _enough(equal, options) else None,
+            group=group if group is None or equal is None else _whole(group, equal),
             time=None if options.time is None else table.columns[options.time],
         )
     )
+    how = [_chosen(options, stratify=stratify)]
+    if options.time is not None and group is not None:
+        _require_whole(group, parts, options)
+    if equal is not None:
+        how.append(_copies(equal, parts))
+    return parts, ", ".join(how)
+
+
+def _chosen(options: SplitOptions, *, stratify: bool) -> str:
+    whole = "" if options.group is None else f"whole groups of {options.group}"
     if options.time is not None:
-        whole = "" if options.group is None else f", whole groups of {options.group}"
-        if options.group is not None:
-            _require_whole(table.columns[options.group], parts, options)
-        return parts, f"by {options.time}, the newest rows held out{whole}"
+        return f"by {options.time}, the newest rows held out" + (f", {whole}" if whole else "")
     by_class = f"stratified by {options.label}" if stratify else "at random"
-    if options.group is not None:
-        return parts, f"whole groups of {options.group}" + (f", {by_class}" if stratify else "")
-    return parts, by_class
+    if whole:
+        return whole + (f", {by_class}" if stratify else "")
+    return by_class
+
+
+def _enough(equal: Codes, options: SplitOptions) -> bool:
+    shares = (options.held_out, options.validation, 1 - options.held_out - options.validation)
+    return enough(equal, min(shares))
+
+
+def _whole(groups: NDArray[Any], equal: Codes) -> NDArray[Any]:
+    """Groups with equal rows as one; as they are where that would leave less than half."""
+    whole = joined(groups, equal)
+    return whole if 2 * len(np.unique(whole)) >= len(np.unique(groups)) else groups
+
+
+def _copies(equal: Codes, parts: Mapping[str, Rows]) -> str:
+    """What became of rows with equal inputs."""
+    held = [set(equal[rows].tolist()) for rows in parts.values()]
+    apart = {code for one, other in combinations(held, 2) for code in one & other}
+    copies = len(equal) - len(np.unique(equal))
+    if not apart:
+        return f"rows with equal inputs in one part ({copies} are copies)"
+    rows = int(np.isin(equal, sorted(apart)).sum())
+    return f"{rows} rows with equal inputs in several parts ({len(np.unique(equal))} rows differ)"
 
 
 def _require_whole(groups: NDArray[Any], parts: Mapping[str, Rows], options: SplitOptions) -> None:
@@ -272,17 +309,6 @@ def _require_whole(groups: NDArray[Any], parts: Mapping[str, Rows], options: Spl
             " on one side of the cut.",
             code="groups_cut_by_time",
         )
-
-
-def _alike(table: Table, data: Data) -> Codes | None:
-    """Rows with equal inputs; None where equal rows are usual, and no copies."""
-    codes: dict[bytes, int] = {}
-    alike = [
-        codes.setdefault(key, len(codes))
-        for key in row_hashes(table.columns, data.held_out.inputs)
-    ]
-    usual = len(codes) < _DISTINCT * table.n
-    return None if usual or len(codes) == table.n else np.array(alike, dtype=np.int64)
 
 
 def _require_free(root: Path, parts: Mapping[str, bytes | None]) -> None:

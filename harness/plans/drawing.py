@@ -3,14 +3,17 @@
 The draw follows from the table, the options and the seed alone: the same call draws the same rows.
 """
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import UsageError
+from harness.plans.contamination import Columns, row_hashes
 
 Rows = NDArray[np.int64]
 Codes = NDArray[np.int64]
@@ -21,6 +24,10 @@ LEAST_GROUPS = 2
 _MOST_CLASSES = 100
 _DRAWS = 200
 """Draws of groups, of which the one that comes nearest to the wanted shares is taken."""
+_DEALT = 20_000_000
+"""Groups that all draws deal: of very many groups the first draws are near enough."""
+_DISTINCT = 0.9
+"""Share of rows that differ from which copies go where the first of them was drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +40,8 @@ class Draw:
     stratify: bool
     label: NDArray[Any]
     alike: Codes | None = None
-    """A number for each row; rows with the same one are copies, which stay together."""
+    """A number for each row; rows with the same one have equal inputs, and stay together where
+    neither `group` nor `time` says which rows do."""
     group: NDArray[Any] | None = None
     time: NDArray[Any] | None = None
 
@@ -56,17 +64,58 @@ def draw(wanted: Draw) -> dict[str, Rows]:
         classes = _codes(wanted.label) if wanted.stratify else np.zeros(n, dtype=np.int64)
         _require_classes(wanted, classes, parts)
         generator = np.random.Generator(np.random.PCG64(wanted.seed))
-        of = (
-            _by_class(wanted, classes, generator)
-            if wanted.group is None
-            else _by_group(wanted, classes, _codes(wanted.group), generator)
-        )
-        if wanted.alike is not None and wanted.group is None:
-            first, inverse = np.unique(wanted.alike, return_index=True, return_inverse=True)[1:]
-            of = of[first[inverse.reshape(-1)]]
+        if wanted.group is not None:
+            of = _by_group(wanted, classes, _codes(wanted.group), generator)
+        elif wanted.alike is not None:
+            of = _by_copies(wanted, classes, wanted.alike, generator)
             _require_in_parts(wanted, classes, of, parts)
+        else:
+            of = _by_class(wanted, classes, generator)
     names = ("train", *wanted.shares)
     return {name: np.flatnonzero(of == number) for number, name in enumerate(names)}
+
+
+def _by_copies(
+    wanted: Draw, classes: Codes, alike: Codes, generator: np.random.Generator
+) -> Codes:
+    if len(np.unique(alike)) < _DISTINCT * len(alike):
+        with contextlib.suppress(UsageError):  # a class of few different rows: said in its words
+            return _by_group(wanted, classes, _codes(alike), generator)
+    return with_copies(_by_class(wanted, classes, generator), alike)
+
+
+def with_copies(of: Codes, alike: Codes) -> Codes:
+    """The part of each row, where copies go with the first row that they are a copy of."""
+    first, inverse = np.unique(alike, return_index=True, return_inverse=True)[1:]
+    parts: Codes = of[first[inverse.reshape(-1)]]
+    return parts
+
+
+def codes_alike(columns: Columns, inputs: Sequence[str]) -> Codes | None:
+    """A number for each row, the same for rows with equal inputs; None where all differ."""
+    codes: dict[bytes, int] = {}
+    alike = [codes.setdefault(key, len(codes)) for key in row_hashes(columns, inputs)]
+    return None if len(codes) == len(alike) else np.array(alike, dtype=np.int64)
+
+
+def enough(alike: Codes, share: float) -> bool:
+    """Whether the rows differ often enough that a part of this share can have whole sets of
+    copies."""
+    return len(np.unique(alike)) * share >= LEAST_PART - 0.5
+
+
+def joined(groups: NDArray[Any], alike: Codes) -> Codes:
+    """Groups that have equal rows are one."""
+    names = _codes(groups)
+    # One node a group and one a set of equal rows, and an edge a row.
+    nodes = int(names.max()) + 1
+    count = nodes + int(alike.max()) + 1
+    edges = (np.ones(len(names)), (names, nodes + alike))
+    sparse = import_module("scipy.sparse")
+    graph = sparse.coo_array(edges, shape=(count, count))
+    find = import_module("scipy.sparse.csgraph").connected_components
+    parts: Codes = find(graph, directed=False)[1][names]
+    return parts
 
 
 def are_classes(label: NDArray[Any]) -> bool:
@@ -147,7 +196,7 @@ def _by_group(
         )
     target = np.outer(shares, counts.sum(axis=0))
     best, least = None, np.inf
-    for _ in range(_DRAWS):
+    for _ in range(max(1, min(_DRAWS, _DEALT // len(counts)))):
         parts = _deal(generator.permutation(len(counts)), counts.sum(axis=1), shares)
         held = np.stack([counts[parts == number].sum(axis=0) for number in range(len(shares))])
         few = min((parts == number).sum() for number in range(len(shares))) < LEAST_GROUPS

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.artifacts.content import hash_file
 from harness.errors import NotFoundError, PlanError, RefusedError, UsageError
-from harness.plans.drawing import Draw, Rows, draw
+from harness.plans.drawing import Draw, Rows, codes_alike, draw, enough, with_copies
 from harness.plans.parse import Plan
 from harness.plans.schema import Data
 from harness.plans.tables import Table, read_table, write_table
@@ -164,8 +164,12 @@ def _drawn(plan: Plan, table: Table, seed: int) -> tuple[Rows, Rows]:
             ) from error
         return parts["train"], parts["validation"]
     order = np.random.Generator(np.random.PCG64(seed)).permutation(table.n)
-    cut = round(table.n * VALIDATION_SHARE)
-    return np.sort(order[cut:]), np.sort(order[:cut])
+    of = np.zeros(table.n, dtype=np.int64)
+    of[order[: round(table.n * VALIDATION_SHARE)]] = 1
+    alike = codes_alike(table.columns, plan.data.held_out.inputs)
+    if alike is not None and enough(alike, VALIDATION_SHARE):
+        of = with_copies(of, alike)
+    return np.flatnonzero(of == 0), np.flatnonzero(of == 1)
 
 
 def _require_same(path: Path, columns: dict[str, Any], relative: str) -> None:
