@@ -3,12 +3,10 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
-from harness.cli.changing import changing
 from harness.cli.data import HELD_OUT, VALIDATION, told
 from harness.cli.first_metric import metric_named, require_as_planned, require_fit
 from harness.cli.output import environment, tell
@@ -17,21 +15,20 @@ from harness.clock import SystemClock
 from harness.contract.artifacts import BY_NAME, INNER_PLAN
 from harness.domain.metrics import METRICS
 from harness.domain.statuses import HooksMode
-from harness.errors import NotFoundError, RefusedError, UsageError
+from harness.errors import RefusedError, UsageError
 from harness.evaluation.trivial import first_tiers, rounded, trivial_score
 from harness.files import atomic_write
-from harness.install.examples import copy_example, example
 from harness.install.install import Installation
 from harness.install.repository import Program, programs, split_files, tables
-from harness.install.starter import NUMPY, Starter, library_of, missing
-from harness.plans.approval import approve_plan
-from harness.plans.data_split import DataSplit, SplitOptions, split_table
+from harness.install.starter import NAMES, NUMPY, Starter, library_of, missing
+from harness.install.target import InstallTarget
+from harness.plans.data_split import DataSplit, SplitOptions, check_split, split_table
 from harness.plans.scaffold import PLAN_FORM
 from harness.plans.starting_plan import FirstPlan, first_plan, proposed_metric
 from harness.plans.tables import Table, read_table
 from harness.runs.environment import ask_python
 from harness.sandbox.select import choose
-from harness.settings import find_root, load_settings, require_interpreter
+from harness.settings import load_settings, require_interpreter
 
 _LABELS = ("label", "labels", "target", "y", "class")
 _IDS = ("id", "row", "row_id", "index")
@@ -131,49 +128,6 @@ def gather(
     return Given(table=where, label=label, metric=metric, group=group, time=time)
 
 
-def example_given(name: str, root: Path) -> Given:
-    """Copies the example. Raises NotFoundError, RefusedError (also project_above); UsageError
-    (packages_missing) without what its programs import."""
-    chosen = example(name)
-    _require_no_project(root)
-    lacking = [module for module in chosen.needs if find_spec(module) is None]
-    if lacking:
-        raise UsageError(
-            f"The example {name} needs {', '.join(lacking)}, which {sys.executable} does not have.",
-            hint=f"`{sys.executable} -m pip install {' '.join(map(_package, lacking))}`.",
-            code="packages_missing",
-        )
-    copy_example(chosen, root)
-    table = root / chosen.data
-    return Given(table=table, label=chosen.label, metric=chosen.metric, group=None, time=None)
-
-
-def _require_no_project(root: Path) -> None:
-    """Approving the example's plan is no decision about somebody's project."""
-    try:
-        above = find_root(root)
-    except NotFoundError:
-        return
-    if above != root:
-        raise RefusedError(
-            f"{root} belongs to the harness project {above}; an example is a project of its own.",
-            hint="Make an empty folder outside it, and call it there.",
-            code="project_above",
-        )
-
-
-def _package(module: str) -> str:
-    return {"sklearn": "scikit-learn"}.get(module, module)
-
-
-def approve_example(done: Installation, start: Start, *, by: str) -> bool:
-    """The plan, the table and the programs of an example are the package's own: nobody else wrote
-    them, so the person who asks for it approves it."""
-    with changing(done.place.layout.root, new_config=True) as opened:
-        approve_plan(opened, done.place.layout.root / start.plan, by=by)
-    return True
-
-
 def _relative(root: Path, path: Path) -> str:
     place = path.absolute()
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else str(path)
@@ -212,6 +166,8 @@ def begin(done: Installation, given: Given, ask: Ask | None) -> Start:
     """Split the table, or take the repository's own split; write the plan where the form is, or
     would be, and the programs where there are none."""
     layout = done.place.layout
+    # Asked before the table moves: an interpreter that fails leaves it where it was.
+    library = _library(layout) if _has_none(layout.root) else None
     start = _with_data(layout, given, _place(done))
     if not start.written:
         return start
@@ -220,7 +176,11 @@ def begin(done: Installation, given: Given, ask: Ask | None) -> Start:
     metric = given.metric or proposed_metric(table.column(label, where=given.label))
     start.metric = metric
     trivial = trivial_score(metric, table.columns[label])
-    entry, predict = _programs(layout, start, table, ask)
+    entry, predict = "python train.py", "python predict.py"
+    if library is None:
+        entry, predict = _programs(layout.root, start, ask)
+    else:
+        start.programs = _write_starters(layout.root, start, table, *library)
     text = first_plan(
         FirstPlan(
             folder=layout.root.name,
@@ -251,7 +211,13 @@ def _with_data(layout: Layout, given: Given, place: tuple[str, bool]) -> Start:
     if given.table is None:
         start.data = _own_split(layout.root, given.label)
         return start
-    options = SplitOptions(
+    start.split = split_table(layout, given.table, _options(given), SystemClock())
+    start.data = start.split.data
+    return start
+
+
+def _options(given: Given) -> SplitOptions:
+    return SplitOptions(
         label=given.label,
         held_out=HELD_OUT,
         validation=VALIDATION,
@@ -261,9 +227,14 @@ def _with_data(layout: Layout, given: Given, place: tuple[str, bool]) -> Start:
         time=given.time,
         seed=0,
     )
-    start.split = split_table(layout, given.table, options, SystemClock())
-    start.data = start.split.data
-    return start
+
+
+def require_data(place: InstallTarget, given: Given) -> None:
+    """Raises what the split will refuse, while nothing is made yet."""
+    if given.table is None:
+        _own_split(place.layout.root, given.label)
+    else:
+        check_split(place.layout, given.table, _options(given))
 
 
 def _own_split(root: Path, label: str) -> dict[str, Any]:
@@ -305,13 +276,14 @@ def _is_id(table: Table, name: str) -> bool:
     )
 
 
-def _programs(layout: Layout, start: Start, table: Table, ask: Ask | None) -> tuple[str, str]:
+def _has_none(root: Path) -> bool:
+    """Whether neither a train nor a predict program is there."""
+    return not programs(root, "train") and not programs(root, "predict") and missing(root)
+
+
+def _programs(root: Path, start: Start, ask: Ask | None) -> tuple[str, str]:
     """The plan's training.entry and oracle.predict."""
-    root = layout.root
     train, predict = programs(root, "train"), programs(root, "predict")
-    if not train and not predict and missing(root):
-        start.programs = _write_starters(layout, start, table)
-        return "python train.py", "python predict.py"
     entry = _one_of(train, "train", "train.py", "training.entry", start, ask)
     return entry, _one_of(predict, "predict", "predict.py", "oracle.predict", start, ask)
 
@@ -342,21 +314,26 @@ def _one_of(
     return chosen
 
 
-def _write_starters(layout: Layout, start: Start, table: Table) -> list[str]:
+def _library(layout: Layout) -> tuple[str | None, str]:
+    """What the programs are written with, and the interpreter that has it, or lacks all."""
     interpreter = require_interpreter(load_settings(layout.root, environment()))
     packages = ask_python(interpreter, choose(None, required=False))["packages"]
-    library = library_of(packages)
+    return library_of(packages), interpreter
+
+
+def _write_starters(
+    root: Path, start: Start, table: Table, library: str | None, interpreter: str
+) -> list[str]:
     if library is None:
         start.notes.append(
             f"{interpreter} has neither scikit-learn nor numpy: install one (`{interpreter} -m pip"
             " install numpy`), or set `interpreter` in .harness/config.toml"
         )
-    made = Starter(
-        data=start.data, table=table, metric=start.metric, library=library or NUMPY
-    ).texts()
-    for name, text in made.items():
-        atomic_write(layout.root / name, text)
-    return list(made)
+    made = Starter(data=start.data, table=table, metric=start.metric, library=library or NUMPY)
+    for name, text in made.texts().items():
+        atomic_write(root / name, text)
+    start.notes += made.told()
+    return list(NAMES)
 
 
 def require_no_plan(directory: Path, given: Given) -> None:

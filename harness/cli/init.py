@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from harness.cli.data import document as split_document
+from harness.cli.first_example import approve_example, example_given
 from harness.cli.first_start import (
     Start,
-    approve_example,
     asker,
     begin,
-    example_given,
     gather,
+    require_data,
     require_no_plan,
 )
 from harness.cli.output import emit, environment, json_option
@@ -79,6 +79,7 @@ _TRY = 'next: `harness try "first"`'
 )
 @click.option("--group", default=None, help="With --data: rows with the same value stay together.")
 @click.option("--time", default=None, help="With --data: the newest rows are held out.")
+@click.option("--verbose", "-v", is_flag=True, help="Name every file that was written.")
 @json_option
 def command(
     directory: Path,
@@ -92,6 +93,7 @@ def command(
     group: str | None,
     time: str | None,
     example: str | None,
+    verbose: bool,
     as_json: bool,
 ) -> None:
     """Make DIRECTORY a project with hooks, agents and slash commands; your own files stay.
@@ -125,20 +127,23 @@ def command(
     elif asked:
         given = gather(directory.resolve(), table, label, metric, group, time, ask)
         require_no_plan(directory, given)
+        require_data(place_of(directory, mode, environment()), given)
     done = install(directory, mode, environment(), by=by, allow=allow, dry_run=dry_run)
     start = None
     if given is not None:
         try:
             start = begin(done, given, ask)
         except HarnessError as error:
-            error.hint += " The project is made, its table is not split: call this again then."
+            error.hint += " The project is made: call this again then, and it goes on."
             raise
     if example is not None and start is not None and start.written:
         start.approved = approve_example(done, start, by=by)
-    _print(done, start, dry_run=dry_run, as_json=as_json)
+    _print(done, start, dry_run=dry_run, verbose=verbose, as_json=as_json)
 
 
-def _print(done: Installation, start: Start | None, *, dry_run: bool, as_json: bool) -> None:
+def _print(
+    done: Installation, start: Start | None, *, dry_run: bool, verbose: bool, as_json: bool
+) -> None:
     place = done.place
     report = None
     if place.mode is HooksMode.PROJECT and not dry_run:
@@ -160,7 +165,9 @@ def _print(done: Installation, start: Start | None, *, dry_run: bool, as_json: b
     if problem is not None and as_json:
         raise problem
     ready = problem is None
-    emit(document, *_lines(done, report, start, dry_run=dry_run, ready=ready), as_json=as_json)
+    written = _change_lines(done.changes, dry_run=dry_run, verbose=verbose)
+    lines = _lines(done, written, report, start, dry_run=dry_run, ready=ready)
+    emit(document, *lines, as_json=as_json)
     if problem is not None:
         raise problem
     sys.exit(1 if done.conflicts or (report is not None and report.broken) else 0)
@@ -213,15 +220,14 @@ def _files(
 
 def _lines(
     done: Installation,
+    written: list[str],
     report: Report | None,
     start: Start | None,
     *,
     dry_run: bool,
     ready: bool,
 ) -> list[str]:
-    lines = _change_lines(done.changes, dry_run=dry_run) or [
-        "nothing to do: the project is up to date"
-    ]
+    lines = written or ["nothing to do: the project is up to date"]
     lines += [
         f"rejected {path}: it {why}" for path, why in done.rejected if why != "does not exist"
     ]
@@ -247,22 +253,31 @@ def _lines(
     return [*lines, _NEXT.format(plan=plan)] if plan else lines
 
 
-def _change_lines(changes: Sequence[FileChange], *, dry_run: bool) -> list[str]:
-    """One line per file, one for all vendored files; with a dry run the whole diff."""
+def _change_lines(
+    changes: Sequence[FileChange], *, dry_run: bool, verbose: bool = False
+) -> list[str]:
+    """One line a kind of file; with `verbose` one a file, with a dry run the whole diff."""
     if dry_run:
         return [change.text() for change in changes]
-    vendored = [change for change in changes if change.path.startswith(VENDORED)]
-    lines = [f"{_DONE[one.action]} {one.path}" for one in changes if one not in vendored]
-    counts = Counter(_DONE[change.action] for change in vendored)
+    if verbose:
+        return [f"{_DONE[change.action]} {change.path}" for change in changes]
+    kinds = Counter((_DONE[change.action], _kind(change.path)) for change in changes)
     return [
-        *lines,
-        *(
-            f"{done} {count} file{'s' * (count != 1)} below {VENDORED}"
-            for done, count in counts.items()
-        ),
+        f"{done} {kind.format(n=count, s='s' * (count != 1))}"
+        for (done, kind), count in kinds.items()
     ]
 
 
+def _kind(path: str) -> str:
+    """What many files are to a person; its own path for each of the others."""
+    return next((words for below, words in _KINDS.items() if path.startswith(below)), path)
+
+
+_KINDS = {
+    VENDORED: f"{{n}} file{{s}} below {VENDORED}",
+    ".claude/agents/": "{n} agent{s} below .claude/agents",
+    ".claude/commands/": "{n} slash command{s} below .claude/commands",
+}
 _DONE = {"create": "wrote", "change": "changed", "delete": "removed"}
 
 

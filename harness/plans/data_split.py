@@ -97,6 +97,17 @@ def split_table(layout: Layout, table: Path, options: SplitOptions, clock: Clock
         return _split(layout, relative, options, clock)
 
 
+def check_split(layout: Layout, table: Path, options: SplitOptions) -> None:
+    """Raises what `split_table` would raise, and writes nothing."""
+    relative = _relative(layout.root, table)
+    if not os.path.lexists(layout.root / relative):
+        _done_before(layout, relative, options)
+        return
+    if problems := unmovable(layout.root, relative, "table"):
+        raise as_one_error(relative, problems)
+    _prepared(layout.root, relative, options)
+
+
 def _relative(root: Path, table: Path) -> str:
     # Only the folders are resolved: a link as the table itself is refused by its own name.
     place = Path(os.path.abspath(table))
@@ -149,8 +160,18 @@ def _worded(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in given.items())
 
 
-def _split(layout: Layout, relative: str, options: SplitOptions, clock: Clock) -> DataSplit:
-    root = layout.root
+@dataclass(frozen=True, kw_only=True)
+class _Prepared:
+    data: Data
+    how: str
+    rows: dict[str, int]
+    files: Mapping[str, bytes]
+    """Part -> its content."""
+    written: Mapping[str, bytes]
+    """Path -> content of the parts that stay in the project."""
+
+
+def _prepared(root: Path, relative: str, options: SplitOptions) -> _Prepared:
     content = read_bytes(root / relative, limit=MAX_BYTES)
     seed = int(sha256_bytes(content)[:16], 16) ^ options.seed
     table = read_table(root / relative)
@@ -159,22 +180,30 @@ def _split(layout: Layout, relative: str, options: SplitOptions, clock: Clock) -
     load_split(root, relative, "The table", data, ids=ids is None)
     parts, how = _drawn(table, data, options, seed)
     files = part_files(root / relative, content, parts, ids)
-    hidden = data.part("validation")
     written = {data.train: files["train"]}
     if options.open_validation:
         written[str(data.validation)] = files["validation"]
-    _require_free(root, {**written, data.held_out.path: None, hidden: None})
+    free = {data.held_out.path: None, data.part("validation"): None}
+    _require_free(root, {**free, **written})
+    rows = {name: len(rows) for name, rows in parts.items()}
+    return _Prepared(data=data, how=how, rows=rows, files=files, written=written)
+
+
+def _split(layout: Layout, relative: str, options: SplitOptions, clock: Clock) -> DataSplit:
+    root = layout.root
+    made = _prepared(root, relative, options)
+    data, files, hidden = made.data, made.files, made.data.part("validation")
     key = vault_key(layout.vault)
     put_in_vault(files["held_out"], data.held_out.path, layout.held_out, clock, key=key)
     if not options.open_validation:
         put_in_vault(files["validation"], hidden, layout.validation, clock, key=key)
-    for path, part in written.items():
+    for path, part in made.written.items():
         atomic_write(root / path, part)
     done: dict[str, Any] = {
         "table": relative,
         "data": data.model_dump(mode="json", exclude_none=True),
-        "rows": {name: len(rows) for name, rows in parts.items()},
-        "how": how,
+        "rows": made.rows,
+        "how": made.how,
         "options": asdict(options),
     }
     moved = move_to_vault(root, relative, layout.originals, clock, key=key, split=done)

@@ -149,6 +149,11 @@ def _typed(cells: list[str]) -> Column:
     return np.array(cells, dtype=np.str_)
 
 
+def is_number(cell: str) -> bool:
+    """Whether a cell of a csv table is a number by itself."""
+    return bool(_REAL.match(cell))
+
+
 def _read_jsonl(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
     rows: list[dict[str, Any]] = []
     text = decode(stream.read(max_bytes), where=path.name)
