@@ -47,7 +47,7 @@ set_option = click.option(
     "values",
     multiple=True,
     metavar="KEY=VALUE",
-    help="For config.yaml, which is written from the command where there is none.",
+    help="For config.yaml, which training reads as `log.config`.",
 )
 
 

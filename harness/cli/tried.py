@@ -56,6 +56,7 @@ def shown(project: Project, attempt: Attempt) -> tuple[dict[str, Any], list[str]
         ("experiment", f"{record.id}  {record.hypothesis}"),
         ("builds on", record.parent or "-"),
         *_scores(project, record, gate),
+        *_noted(attempt),
         *(_stopped(project, record, attempt.stopped) if attempt.stopped else ()),
         *(_judged(gate) if gate is not None else ()),
     ]
@@ -74,6 +75,15 @@ def _scores(
     elif against is not None:
         other = split_score(project, project.ledger.experiment(against), Split.VALIDATION)
         yield "reference", f"{against}  {score_text(other)}"
+
+
+def _noted(attempt: Attempt) -> Iterator[tuple[str, str]]:
+    """What training found that stops nothing."""
+    trained = attempt.answers.get("train")
+    for found in trained.document["findings"] if trained is not None else ():
+        if outcome_of(Finding.from_plain(found)) is Verdict.PASS:
+            said = f"{one_line(found['message'])} {one_line(found['hint'])}"
+            yield "noticed", f"[{found['code']}] {said}"
 
 
 def _stopped(

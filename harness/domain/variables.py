@@ -9,6 +9,7 @@ SEED = "HARNESS_SEED"  # the run's seed, chosen by the harness
 ATTEMPT = "HARNESS_ATTEMPT"  # 1 for the first run of this seed
 CHECKPOINT_EVERY = "HARNESS_CHECKPOINT_EVERY"  # epochs, from the plan
 METRIC = "HARNESS_METRIC"  # the plan's oracle.metric
+CONFIG = "HARNESS_CONFIG"  # the values of config.yaml, as JSON
 DIRECTION = "HARNESS_DIRECTION"  # maximize or minimize, from the plan
 TRAIN = "HARNESS_TRAIN"  # the table to train on, absolute
 VALIDATION = "HARNESS_VALIDATION"  # the validation table, absolute; not set when it is hidden

@@ -1,6 +1,6 @@
 """What config.yaml says now and did not say when a run was registered: shown, never judged.
 
-Training does not read the file, so a change of it changes no result; but it may tell another story.
+Training had what it said then, so a change of it changes no result; but it may tell another story.
 """
 
 from collections.abc import Iterator, Sequence

@@ -133,6 +133,11 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "Read it with that in mind: what was trained is in the run's command and code.",
         PASS,
     ),
+    "value_not_read": FindingKind(
+        "A value of --set was not asked for by the training.",
+        "Read it from the run logger, `log.config`, or hand it to the command.",
+        PASS,
+    ),
     "metrics_without_epochs": FindingKind(
         "metrics.jsonl holds no epoch row.",
         "Call `log.epoch(epoch, metrics)` once an epoch.",

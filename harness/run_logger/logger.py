@@ -1,5 +1,6 @@
 """RunLogger: writes one row per epoch to metrics.jsonl, and training_status.json beside it."""
 
+import json
 import os
 import shlex
 import sys
@@ -38,6 +39,7 @@ from harness.run_logger.run_files import (
     shown_path,
 )
 from harness.run_logger.values import (
+    Config,
     Stamp,
     further,
     inside,
@@ -89,11 +91,14 @@ class RunLogger:
         attempt: int = 1,
         checkpoint_every: int | None = None,
         rank: int = 0,
+        config: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
         registered: bool = True,
     ) -> None:
         self.experiment, self.run, self.seed, self.attempt = experiment, run, seed, attempt
         self.checkpoint_every = checkpoint_every
+        self.config = Config(config or {})
+        """What config.yaml and `--set` say; empty outside `harness train`."""
         self.checkpoint_dir = run_dir / "checkpoints"
         self.registered = registered
         """False outside `harness train`: such a run counts for no experiment."""
@@ -147,6 +152,7 @@ class RunLogger:
             seed=_seed_of(values),
             attempt=int(values.get(variables.ATTEMPT) or 1),
             checkpoint_every=int(every) if every else None,
+            config=json.loads(values.get(variables.CONFIG) or "{}"),
             rank=rank_of(values),
             clock=clock,
         )
@@ -309,9 +315,11 @@ class RunLogger:
             if self._state == "ended":
                 return
             self._require_running()
-            now = self._row(
-                "end", inside({"status": status, **({"error": error} if error else {})})
-            )
+            row: dict[str, Any] = {"status": status}
+            row |= {"error": error} if error else {}
+            unread = self.config.unread()
+            row |= {"unread": unread} if unread else {}
+            now = self._row("end", inside(row))
             self._status.status, self._status.error = status, error
             self._write_status(now)
             self._rows.close()

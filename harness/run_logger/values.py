@@ -3,7 +3,7 @@
 import json
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import (
     datetime,
     timedelta,
@@ -91,6 +91,29 @@ def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration as JSON; other values (path, enum, dtype) become text."""
     cleaned: dict[str, Any] = json.loads(json.dumps(strict(dict(config)), default=str))
     return cleaned
+
+
+class Config(Mapping[str, Any]):
+    """The values of config.yaml; remembers which of them were read."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.add(key)
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        self.read.update(self._values)
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def unread(self) -> list[str]:
+        """The names that nobody asked for."""
+        return sorted(self._values.keys() - self.read)
 
 
 class Stamp:

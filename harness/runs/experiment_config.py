@@ -1,25 +1,29 @@
 """config.yaml of an experiment: it is there before the training, and kept as it was then.
 
-Training does not read it: it says what the command and the code try. Without one it is written from
-the command's own options, so nobody is held up, and nothing is written after the fact.
+It says what is tried. Training gets its values as they were when the run was registered, through
+the run logger (`log.config`), and may leave them. Without one it is written from the command's own
+options, so nobody is held up, and nothing is written after the fact.
 """
 
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from harness.artifacts.content import linked, read_bytes, read_text, write_below
+from harness.artifacts.content import decode, linked, read_bytes, read_text, write_below
 from harness.artifacts.front_matter import plain_scalar, quote, read_yaml
-from harness.artifacts.objects import store_bytes
+from harness.artifacts.objects import load_object, store_bytes
 from harness.contract.artifacts import BY_NAME
-from harness.errors import NotFoundError, UsageError
+from harness.errors import HarnessError, NotFoundError, UsageError
 from harness.ledger.project import Project
 
 _KEY = re.compile(r"[A-Za-z_][\w.-]*")
 _WORD = re.compile(r"[A-Za-z_][\w./-]*")
 _HEAD = "# Written by `harness train` from its command.\n"
 _CONFIG = BY_NAME["config"].path
+_LONGEST = 64_000
+"""Bytes: a variable of a process has at most 128 KiB."""
 
 
 def keep_config(
@@ -45,6 +49,34 @@ def keep_config(
     else:
         _require_same(path, project.layout.relative(path), values)
     return store_bytes(data, project.layout.objects), written
+
+
+def values_of(project: Project, digest: str | None) -> dict[str, Any]:
+    """What training is handed of the text with this hash; nothing of one that cannot be read, or is
+    too long for a variable."""
+    if digest is None:
+        return {}
+    try:
+        data = load_object(project.layout.objects, digest)
+        said = read_yaml(decode(data, where=_CONFIG), where=_CONFIG).data
+    except HarnessError:
+        return {}  # the gate names what is wrong with it
+    return {} if len(data) > _LONGEST else {k: v for k, v in said.items() if k != "command"}
+
+
+def not_read(
+    asked: Mapping[str, str], words: Sequence[str], *, unread: Any, logged: Mapping[str, Any]
+) -> list[str]:
+    """Those of `asked`, by --set, of which nothing shows that training had them: it did not ask the
+    run logger (`unread`, as its last row names them), did not log the value itself, and the command
+    has no such option."""
+    known = unread if isinstance(unread, list) else []
+    options = options_of(words)
+    return [
+        key
+        for key, value in asked.items()
+        if key in known and key not in options and logged.get(key) != plain_scalar(value)
+    ]
 
 
 def read_values(options: Sequence[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ time. The times of looks are the supervisor's: nothing here trusts the training.
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from harness.artifacts.metrics_file import Row, Tail, belonging
 from harness.artifacts.metrics_notes import SLACK_S, time_of
@@ -32,6 +33,8 @@ class RunRows:
         """Rows that are not of this run."""
         self.total_epochs: int | None = None
         self.end: Row | None = None
+        self.logged: dict[str, Any] = {}
+        """The configuration that training said it had."""
         self.checkpoints: list[Row] = []
         self.resumes: list[Row] = []
 
@@ -55,6 +58,8 @@ class RunRows:
         event = row.get("event")
         if event in ("start", "attempt"):
             self._start, self.end = self._start or row, None
+            said = row.get("config")
+            self.logged = said if isinstance(said, dict) else {}
             total = row.get("total_epochs")
             self.total_epochs = total if type(total) is int else self.total_epochs
         elif event == "checkpoint":

@@ -1,10 +1,12 @@
 """`harness train`: one supervised run for each seed of the plan."""
 
 import functools
+import json
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from harness.artifacts.code_snapshot import Snapshot, write_snapshot
 from harness.audit.open_sessions import see_sessions
@@ -29,7 +31,7 @@ from harness.runs.endings import (
     last_lines,
 )
 from harness.runs.environment import fresh_folder
-from harness.runs.experiment_config import keep_config
+from harness.runs.experiment_config import keep_config, not_read, values_of
 from harness.runs.interrupts import Interrupts
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
@@ -104,6 +106,7 @@ def train(
         )
         _require_startable(job)
         job = with_config(job, job.argv, values or {}, on_event)
+        job = _as_before(replace(job, asked=values or {}), on_event)
         seed_run = functools.partial(
             SeedRun,
             project=project,
@@ -142,6 +145,19 @@ def with_config(
     return replace(job, config=digest)
 
 
+def _as_before(job: TrainJob, on_event: Event) -> TrainJob:
+    """Seeds of one experiment have one configuration: that of those which are done."""
+    first = next((run for run in job.completed().values() if run.config), None)
+    if first is None or first.config == job.config:
+        return job
+    text = (
+        f"config.yaml changed since {first.experiment}/{first.id}: the other seeds get what it said"
+        " then; another configuration is another experiment"
+    )
+    on_event({"kind": "config_kept", "text": text})
+    return replace(job, config=first.config)
+
+
 def _not_copied(snapshot: Snapshot, on_event: Event) -> list[Finding]:
     if not snapshot.too_large:
         return []
@@ -177,16 +193,32 @@ def _train_seeds(
         )
         task = seed_run(seed=seed, limits=limits, stopped=stopped.get(seed))
         try:
-            run = done[seed] = supervise(task, interrupts).run
+            report = supervise(task, interrupts)
         except _BudgetSpentError as spent:
             findings.append(Finding(spent.code, spent.message, spent.hint))
             break
+        run = done[seed] = report.run
         findings += findings_of(run, job.ran_by)
+        if report.unread and seed == missing[0]:
+            findings.append(_not_read(job, report.unread))
         if run.status is not RunStatus.COMPLETED:
             break
     runs = [done[seed] for seed in wanted if seed in done]
     ok = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
     return TrainReport(experiment=job.experiment, runs=runs, findings=findings, ok=ok)
+
+
+def _not_read(job: TrainJob, names: Sequence[str]) -> Finding:
+    said = ", ".join(f"{name}={job.asked[name]}" for name in names)
+    first = f"--{names[0]} {job.asked[names[0]]}"
+    return finding(
+        "value_not_read",
+        f"--set {said} stands in config.yaml, and nothing shows that training used it: it did not"
+        " ask the run logger for it.",
+        f'Read it there, `log.config.get("{names[0]}", ...)`; or hand it to the command:'
+        f" `-- {shlex.join(job.argv)} {first}`.",
+        names=list(names),
+    )
 
 
 class _BudgetSpentError(RefusedError):
@@ -220,6 +252,8 @@ class RunLimits:
 @dataclass(frozen=True, kw_only=True)
 class SeedReport:
     run: Run
+    unread: list[str] = field(default_factory=list)
+    """Values of --set that a completed training did not read."""
 
 
 @dataclass(kw_only=True)
@@ -294,7 +328,9 @@ class SeedRun(SupervisedRun[SeedReport]):
             names[split]: str(self.made.seen / path)
             for split, path in training_tables(self.job.approved).items()
         }
+        config = values_of(self.project, run.config)
         return tables | {
+            variables.CONFIG: json.dumps(config, default=str),
             variables.CHECKPOINT_EVERY: str(plan.training.checkpoint_every),
             variables.METRIC: plan.oracle.metric,
             variables.DIRECTION: plan.oracle.direction.value,
@@ -335,4 +371,11 @@ class SeedRun(SupervisedRun[SeedReport]):
         closed = close_run(
             self.project, run, ended.rows, ending, began=ended.began, told=ended.told
         )
-        return SeedReport(run=closed)
+        rows, job = ended.rows, self.job
+        unread = not_read(
+            job.asked,
+            job.argv,
+            unread=(rows.end or {}).get("unread"),
+            logged=rows.logged,
+        )
+        return SeedReport(run=closed, unread=unread)

@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.artifacts.code_snapshot import Snapshot, take_snapshot
@@ -44,6 +44,8 @@ class TrainJob:
     inherited: Mapping[str, str]
     config: str | None = None
     """Hash of config.yaml, as `experiment_config.keep_config` gives it."""
+    asked: Mapping[str, str] = field(default_factory=dict)
+    """What --set says."""
 
     def completed(self) -> dict[int, Run]:
         """Seed -> its completed run of this code and command."""
