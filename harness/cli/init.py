@@ -20,6 +20,7 @@ from harness.cli.first_start import (
 )
 from harness.cli.output import emit, environment, json_option
 from harness.cli.person import require_person
+from harness.cli.plan import small_told
 from harness.contract.installation import VENDORED
 from harness.doctor.doctor import run_doctor
 from harness.doctor.enclosing_session import enclosing_session
@@ -150,6 +151,7 @@ def _print(
         report = run_doctor(
             place.root, environment(), start_cli=False, session=enclosing_session()
         )
+    problem = None if start is None else _problem(done, start)
     document = {
         "project": str(place.layout.root),
         "root": str(place.root),
@@ -161,7 +163,6 @@ def _print(
         "split": None if start is None or start.split is None else split_document(start.split),
         "start": None if start is None else start.document(),
     }
-    problem = None if start is None else _problem(done, start)
     if problem is not None and as_json:
         raise problem
     ready = problem is None
@@ -174,11 +175,13 @@ def _print(
 
 
 def _problem(done: Installation, start: Start) -> HarnessError | None:
-    """What `harness plan check` would refuse of the plan that was just written."""
+    """What `harness plan check` would refuse of the plan that was just written; what it would note
+    of few rows is noted."""
     if not start.written or start.approved:
         return None
     root = done.place.layout.root
     checked = check_plan(root, root / start.plan, environment(), by_person=True)
+    start.notes += [f"note: {one.message} {one.hint}" for one in small_told(checked)]
     return as_one_error(start.plan, checked.problems) if checked.problems else None
 
 

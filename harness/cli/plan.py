@@ -16,7 +16,7 @@ from harness.domain.findings import Finding, as_text
 from harness.domain.grade import CallerKind
 from harness.domain.statuses import SandboxKind
 from harness.errors import NotFoundError
-from harness.evaluation.power import Power, power_of
+from harness.evaluation.power import Power, few_rows, power_of
 from harness.evaluation.released import bits_limit, bits_told
 from harness.evaluation.scorer_probes import prober
 from harness.ledger.facts import ApprovedPlan
@@ -62,6 +62,8 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
     checked = check_plan(
         project, plan, environment(), by_person=by_person, probe=_probe(), copy=copy
     )
+    power = _power(checked)
+    findings = [*checked.findings, *small_told(checked)]
     document = {
         "plan": str(plan),
         "valid": not checked.problems,
@@ -69,11 +71,10 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
             {"code": problem.code, "message": problem.message, "hint": problem.hint}
             for problem in checked.problems
         ],
-        "findings": [finding.plain() for finding in checked.findings],
+        "findings": [finding.plain() for finding in findings],
     }
     form = "" if checked.plan is None else predictions_told(checked.plan, checked.splits)
     document["predictions"] = form
-    power = _power(checked)
     if power is not None:
         document["power"] = asdict(power)
     if checked.problems:
@@ -82,8 +83,8 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
         if as_json:
             emit({**document, "error": plain}, as_json=True)
             sys.exit(error.exit_code)
-        if checked.findings:
-            tell(as_text(checked.findings))
+        if findings:
+            tell(as_text(findings))
         raise error
     in_force = _in_force(project, checked)
     head, then = (
@@ -96,7 +97,7 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
         head,
         form,
         "" if power is None else power.words,
-        as_text(checked.findings),
+        as_text(findings),
         then,
     ]
     emit(document, *filter(None, lines), as_json=as_json)
@@ -129,6 +130,14 @@ def _power(checked: PlanCheck) -> Power | None:
         groups=groups,
         labels=labels.astype(float).tolist() if labels.dtype.kind in "biuf" else None,
     )
+
+
+def small_told(checked: PlanCheck) -> list[Finding]:
+    """A note, where validation has few rows."""
+    if checked.plan is None or "validation" not in checked.splits:
+        return []
+    rows = checked.splits["validation"].table.n
+    return few_rows(checked.plan.oracle.scorer, rows, _power(checked))
 
 
 def _probe() -> ScorerProbe | None:

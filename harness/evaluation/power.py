@@ -15,6 +15,7 @@ from statistics import fmean, median
 import numpy as np
 import scipy
 
+from harness.domain.findings import Finding
 from harness.domain.metrics import METRICS, UNIT, Needs, Trivial
 from harness.domain.records import LEAST_SEEDS
 from harness.evaluation.intervals import NORMAL
@@ -23,6 +24,9 @@ from harness.evaluation.outcome import LEVEL
 
 WANTED = 0.8
 MOST_SEEDS = 50
+FEW_ROWS = 200
+"""Of validation, below which it is told what gain they can show."""
+_HALVINGS = 12
 ALIKE = 0.1
 """The correlation of the rows of a group."""
 _LOSSES = ("mse", "mae", "log_loss")
@@ -64,7 +68,9 @@ _LOSS = _Noise(
 @dataclass(frozen=True, kw_only=True)
 class Power:
     gain: float
-    """In the metric's unit."""
+    """In the metric's unit, as is `smallest`."""
+    smallest: float
+    """That is found in WANTED of cases."""
     rows: int
     seeds: int
     power: float
@@ -83,7 +89,31 @@ class Power:
             enough = f"no number of seeds finds it in {WANTED:.0%}: that takes more rows"
         else:
             enough = f"{self.seeds_wanted} seeds find it in {WANTED:.0%}"
-        return f"{found}; {enough} (assumed: {self.assumed})"
+        least = f"the smallest gain that is found in {WANTED:.0%} is {self.smallest:.2g}"
+        return f"{found}; {enough}; {least} (assumed: {self.assumed})"
+
+
+def few_rows(metric: str, rows: int, power: Power | None) -> list[Finding]:
+    """A note where validation has so few rows that they tell little."""
+    if rows >= FEW_ROWS:
+        return []
+    known = METRICS.get(metric)
+    tells = "only a large gain can be told from luck"
+    if power is not None:
+        least, seeds = power.smallest, power.seeds
+        tells = f"a gain below {least:.2g} is hardly told from luck with {seeds} seeds"
+    elif known is not None and known.range == UNIT:
+        half = NORMAL * math.sqrt(0.8 * 0.2 / rows)
+        tells = f"a score near 0.8 is known to about ±{half:.2g}, and a gain hardly better"
+    return [
+        Finding(
+            "validation_small",
+            f"Validation has {rows} rows: {tells}.",
+            "Give it more rows (`harness data split TABLE --validation 0.3`, or more data): more"
+            " seeds help little. Or look for larger gains only.",
+            {"rows": rows, "smallest": None if power is None else power.smallest},
+        )
+    ]
 
 
 def power_of(
@@ -107,19 +137,33 @@ def power_of(
         independent = rows / (1 + max(rows / groups - 1, 0) * ALIKE)
         words += f"; rows of a group correlate by {ALIKE:g}"
     wanted = (
-        k for k in range(LEAST_SEEDS, MOST_SEEDS + 1) if _both(noise, independent, k) >= WANTED
+        k
+        for k in range(LEAST_SEEDS, MOST_SEEDS + 1)
+        if _both(noise, independent, k, noise.gain) >= WANTED
     )
     return Power(
         gain=noise.gain * unit,
+        smallest=_smallest(noise, independent, seeds) * unit,
         rows=rows,
         seeds=seeds,
-        power=_both(noise, independent, seeds),
+        power=_both(noise, independent, seeds, noise.gain),
         seeds_wanted=next(wanted, None),
         assumed=words,
     )
 
 
-def _both(noise: _Noise, rows: float, seeds: int) -> float:
+def _smallest(noise: _Noise, rows: float, seeds: int) -> float:
+    low, high = 0.0, 1.0
+    while _both(noise, rows, seeds, high) < WANTED:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = _both(noise, rows, seeds, middle) >= WANTED
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _both(noise: _Noise, rows: float, seeds: int, gain: float) -> float:
     of_score = noise.rerun / 2 / rows + noise.common**2
     of_mean, degrees = math.sqrt(2 * of_score / seeds), 2 * seeds - 2
     # Of all spreads that so few seeds can show, each as likely as the other.
@@ -128,7 +172,7 @@ def _both(noise: _Noise, rows: float, seeds: int) -> float:
     floors *= scipy.special.stdtrit(degrees, 1 - LEVEL * POOLED / 2)
     luck = math.sqrt((noise.lasting + noise.rerun / seeds) / rows)
     varies = math.hypot(luck, noise.common * math.sqrt(2 / seeds))
-    beyond = (noise.gain - np.maximum(floors, NORMAL * luck)) / varies
+    beyond = (gain - np.maximum(floors, NORMAL * luck)) / varies
     return float(scipy.special.ndtr(beyond).mean())
 
 

@@ -178,6 +178,11 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Leave it out, or explain why it is known at prediction time.",
         PASS,
     ),
+    "validation_small": FindingKind(
+        "Validation has few rows: only a large gain can be told from luck.",
+        "Give it more rows.",
+        PASS,
+    ),
     "groups_too_few": FindingKind(
         "A split has so few groups that no difference is beyond their luck.",
         "Put more groups into it, or compare by another column.",
