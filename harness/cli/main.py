@@ -14,7 +14,7 @@ from importlib.metadata import version
 import click
 
 from harness.cli.clean_start import start_clean
-from harness.cli.output import CommandGroup, fail, tell
+from harness.cli.output import CommandGroup, emit, fail, tell
 from harness.contract.meant import FILES, MORE, OPTIONS
 from harness.domain.ids import is_experiment_id
 from harness.errors import HarnessError
@@ -90,6 +90,10 @@ SUMMARIES: dict[str, str] = {
 }
 
 
+FIVE = ("init", "plan", "try", "keep", "report")
+"""From a table to a kept result; the help begins with them."""
+
+
 class LazyGroup(CommandGroup):
     def list_commands(self, _context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -103,14 +107,19 @@ class LazyGroup(CommandGroup):
         return command
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, SUMMARIES[name]) for name in COMMANDS])
+        others = [name for name in COMMANDS if name not in FIVE]
+        for title, names in (("From a table to a kept result", FIVE), ("More", others)):
+            with formatter.section(title):
+                formatter.write_dl([(name, SUMMARIES[name]) for name in names])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("experiment-harness"), prog_name="harness")
 def harness() -> None:
-    """Claude runs machine-learning experiments; the harness decides what is true about them."""
+    """Claude runs machine-learning experiments; the harness decides what is true about them.
+
+    `harness COMMAND --help` says more of each.
+    """
 
 
 def _usage_hint(error: click.ClickException) -> str:
@@ -180,6 +189,8 @@ def after_interrupt(words: list[str]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """The `harness` command. A HarnessError never prints a traceback."""
     words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] == "help":
+        words = [*words[1:], "--help"]
     if client.SOCKET in os.environ:  # inside the sandbox of `harness claude`: the judge is outside
         sys.exit(client.ask(words, os.environ))
     end_with_server(os.environ)
@@ -191,6 +202,9 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(result if isinstance(result, int) else 0)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
+    except click.exceptions.NoArgsIsHelpError as asked:
+        emit({}, asked.format_message(), as_json=False)
+        sys.exit(0)
     except click.ClickException as error:
         fail("usage", _said(error), _usage_hint(error), 2, as_json=as_json)
     except (KeyboardInterrupt, click.Abort):

@@ -54,7 +54,6 @@ WORDS: dict[str, dict[str, str]] = {
         "verify": "`harness ledger verify`",
         "export": "`harness ledger export`",
         "promote": "`harness posttrain promote MODEL --reason TEXT`",
-        "help": "`harness --help`",
         "version": "`harness --version`",
     },
     "harness experiment": {
