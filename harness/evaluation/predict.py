@@ -189,6 +189,7 @@ def _require_done(completed: Completed, command: PredictCommand, fresh: Path) ->
 _NO_FILE = re.compile(r"(?:FileNotFoundError: .*?|can't open file )'([^'\n]+)'")
 """Python's own words, for a file that the program opens and for the program itself."""
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'\n]+)'")
+PACKAGE = "harness"
 
 
 def hint_of(
@@ -211,6 +212,13 @@ def hint_of(
         )
     if modules := _NO_MODULE.findall(end):
         top = modules[-1].partition(".")[0]
+        if top == PACKAGE:
+            return (
+                f"predict runs with {interpreter}, which has no run logger, and needs none: where"
+                " it imports the training program, import the run logger there inside the function"
+                " that trains. Then `harness train EXP --from EXP` takes the same weights with the"
+                " mended code."
+            )
         return (
             f"predict runs with {interpreter}, which has no {quoted(top)}: install the package"
             f" there (`{interpreter} -m pip install {top}`, if the package has that name) and"

@@ -61,12 +61,17 @@ def test_init_splits_and_writes_a_plan_that_can_be_approved(journey: Journey) ->
     assert "is hidden: training holds out rows of its own\n" in opened.stdout
 
 
-def test_after_a_split_that_failed_the_same_call_goes_on(journey: Journey) -> None:
-    words = ("init", "--data", "data/churn.csv", "--label")
-    wrong = journey.harness(*words, "churnd")
-    assert wrong.exit_code == 2
-    assert "The project is made, its table is not split" in wrong.stderr
-    done = journey.harness(*words, "churned")
+@pytest.mark.parametrize(
+    "wrong", [("--label", "churnd"), ("--label", "churned", "--group", "mall")]
+)
+def test_what_the_split_refuses_makes_no_project(journey: Journey, wrong: tuple[str, ...]) -> None:
+    before = sorted(path.name for path in journey.root.iterdir())
+    refused = journey.harness("init", "--data", "data/churn.csv", *wrong)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"no column {wrong[-1]!r}" in refused.stderr
+    assert sorted(path.name for path in journey.root.iterdir()) == before
+    assert not (journey.home / "state").exists()
+    done = journey.harness("init", "--data", "data/churn.csv", "--label", "churned")
     assert done.exit_code == 0, done.stdout + done.stderr
     assert "validation: hidden\n" in (journey.root / "plan.md").read_text()
 

@@ -164,7 +164,7 @@ def test_the_gate_shows_what_the_comparison_came_to(hour: Hour) -> None:
     assert "  compared with exp-0001: " in second
     assert "PASS says that the numbers are true and reach a tier. KEEP needs better" in second
     assert "next: decide: `harness gate reject exp-0002 --reason TEXT` (by a person)" in second
-    assert "; or keep it all the same: `harness keep exp-0002`" in second
+    assert "; or keep it all the same: `harness keep exp-0002 --reason TEXT`" in second
     document = hour.said["second as JSON"].document
     assert (document["verdict"], document["comparison"]["better"]) == ("PASS", False)
     assert document["compared"][0].startswith("  compared with exp-0001: ")

@@ -4,6 +4,7 @@ person's approval, and the verbs."""
 import csv
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,7 +86,10 @@ def test_from_one_table_to_a_judged_experiment(journey: Journey) -> None:
     assert "next: read plan.md, then `harness plan approve`" in done.stdout
     checked = must(journey, "plan", "check", "--json").document
     assert checked["problems"] == []
-    assert [one["code"] for one in checked["findings"]] == []
+    (small,) = checked["findings"]
+    assert small["code"] == "validation_small"
+    assert small["data"]["rows"] == 40
+    assert f"note: {small['message']} {small['hint']}" in done.stdout
     plan = (journey.root / "plan.md").read_text()
     assert "# A start, yours to change: a quarter and half of the way from" in plan
     assert "  metric: accuracy\n  direction: maximize\n  scorer: accuracy\n" in plan
@@ -291,3 +295,69 @@ def test_a_worktree_of_claude_code_is_no_folder_of_its_own(tmp_path: Path) -> No
             place_of(tmp_path / name, None, {})
         assert error.value.code == "inside_own_folder"
         assert error.value.hint == f"Run `harness init {tmp_path / above}`."
+
+
+def test_a_kind_of_file_is_one_line_and_verbose_names_each(journey: Journey) -> None:
+    short = must(journey, "init").stdout.splitlines()
+    assert len([line for line in short if line.startswith("wrote ")]) < 10
+    assert any(re.fullmatch(r"wrote \d+ slash commands below .claude/commands", x) for x in short)
+    must(journey, "init", "--remove")
+    full = must(journey, "init", "-v").stdout.splitlines()
+    named = {line.removeprefix("wrote ") for line in full if line.startswith("wrote ")}
+    must(journey, "init", "--remove")
+    changes = must(journey, "init", "--json").document["changes"]
+    assert named == {one["path"] for one in changes}
+
+
+@pytest.mark.parametrize("library", ["numpy", pytest.param("sklearn", marks=pytest.mark.slow)])
+def test_empty_cells_and_free_text_are_taken_and_what_is_left_out_is_said(
+    journey: Journey, library: str
+) -> None:
+    draw = np.random.default_rng(2)
+    with (journey.root / "data/hard.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["age", "city", "note", "key", "gone"])
+        for row in range(300):
+            gone = int(draw.random() < 0.5)
+            age = "" if row % 7 == 0 else round(float(draw.normal(gone)), 3)
+            said = f"{'bad poor' if gone else 'fine good'} service in week {row}"
+            writer.writerow([age, ["Rom", "", "Ulm"][row % 3], said, f"K{row}x", gone])
+    python = sys.executable
+    if library == "numpy":
+        numpy_alone(journey.root)
+        python = str(journey.root / ".venv/bin/python")
+    words = ("init", "--hooks", "none", "--data", "data/hard.csv", "--label", "gone")
+    done = must(journey, *words)
+    filled = {"numpy": "mean", "sklearn": "median"}[library]
+    assert f"train.py fills empty cells of age with the {filled}" in done.stdout
+    left = {"numpy": "key, note", "sklearn": "key"}[library]
+    assert f"train.py leaves out {left}: nearly each row has a value of its own" in done.stdout
+
+    def run(*words: str, **more: str) -> None:
+        subprocess.run(
+            [python, *words],
+            cwd=journey.root,
+            env=journey.environment(PYTHONPATH=str(Path(__file__).parents[2]), **more),
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+
+    run("train.py")
+    (model,) = journey.root.glob("harness-runs/*/checkpoints/model.*")
+    (rows,) = (journey.state / "vault/held_out").glob("*.csv")
+    given = {"HARNESS_INPUTS": str(rows), "HARNESS_PREDICTIONS": "answers.csv"}
+    inputs = journey.root / "inputs.csv"
+    with rows.open(newline="") as stream, inputs.open("w", newline="") as target:
+        read = list(csv.DictReader(stream))
+        writer = csv.DictWriter(target, ["id", "age", "city", "note", "key"])
+        writer.writeheader()
+        for number, row in enumerate(read):
+            writer.writerow(
+                {"id": number} | {name: row[name] for name in ("age", "city", "note", "key")}
+            )
+    run("predict.py", HARNESS_CHECKPOINT=str(model), **given | {"HARNESS_INPUTS": str(inputs)})
+    with (journey.root / "answers.csv").open(newline="") as stream:
+        answers = [row["prediction"] for row in csv.DictReader(stream)]
+    right = np.mean([one == row["gone"] for one, row in zip(answers, read, strict=True)])
+    assert right > {"numpy": 0.5, "sklearn": 0.9}[library]

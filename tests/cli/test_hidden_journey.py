@@ -182,7 +182,8 @@ def test_no_exact_score_stands_in_the_project_or_in_an_answer(told: Told) -> Non
     for words in ASKED:
         told(*words, **agent)
         told(*words, "--json", **agent)
-    told("experiment", "compare", CHILD, KEPT, "--json", code=2, **agent)
+    told("experiment", "compare", CHILD, KEPT, "--json", code=1, **agent)
+    told("experiment", "compare", KEPT, CHILD, code=1, **agent)
     told("watch", CHILD, "--once", **agent)
     told("gate", "check", CHILD, "--json", code=1, **agent)
     told("ledger", "export")

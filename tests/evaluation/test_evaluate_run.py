@@ -137,6 +137,15 @@ def test_a_missing_package_is_named_with_the_python_that_lacks_it_and_no_path_of
     assert 'File "code/predict.py"' in found.message
 
 
+def test_predict_needs_no_run_logger_and_is_told_where_to_import_it(workplace, unsandboxed):
+    body = PREDICT + "raise ModuleNotFoundError(\"No module named 'harness'\")"
+    (found,) = workplace.evaluate(body, unsandboxed).findings
+    assert found.code == "predict_crashed"
+    assert "import the run logger there inside the function that trains" in found.hint
+    assert "`harness train EXP --from EXP`" in found.hint
+    assert "pip install" not in found.hint
+
+
 @pytest.mark.parametrize(
     "how",
     [

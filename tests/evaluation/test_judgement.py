@@ -41,18 +41,36 @@ def test_better_by_seeds_and_rows():
     assert found.better is True
     assert found.p == max(seeds().p, rows(20, 2).p)
     words = explained(found)
-    assert "On the same rows (McNemar's exact test): 20 of 200 rows higher and 2 lower" in words
-    assert "first comparison with this reference" in words
+    assert "Row by row (McNemar's exact test): 20 of 200 rows better and 2 worse." in words
+    assert "(higher is better): better by more than the noise." in words
+    decided = "The seeds decide, as the weaker evidence: p = "
+    assert words.endswith(f"{decided}{found.p:.2g}; first comparison with this reference.")
+    assert words.count("p = ") == 1
 
 
 def test_rows_that_differ_by_luck_alone_keep_nothing():
     found = combine(seeds(), rows(3, 1), [], objective())
     assert found.better is False
-    assert "Not significant in the paired row-level test." in explained(found)
+    words = explained(found)
+    assert "The rows decide, as the weaker evidence: p = 0.62; first comparison" in words
+    assert words.endswith("Not significant.")
 
 
 def test_rows_that_point_the_other_way_are_no_evidence():
     assert joint_p(seeds(), rows(2, 20), objective()) == 1.0
+    words = explained(combine(seeds(), rows(2, 20), [], objective()))
+    assert "Seeds and rows disagree: p = 1;" in words
+
+
+def test_of_a_loss_fewer_is_better_and_how_much_counts_too():
+    goal = objective(Direction.MINIMIZE)
+    draw = np.random.default_rng(4)
+    ours, theirs = draw.normal(size=(1, 60)), draw.normal(size=(1, 60))
+    paired = paired_test(ours, theirs, right_or_wrong=False, seed=1)
+    words = explained(combine(compare([0.8] * 3, [0.9] * 3, goal), paired, [], goal))
+    counts = f"{paired.reference_ahead} of 60 rows better and {paired.candidate_ahead} worse"
+    assert f"Row by row (signs of the rows): {counts}; by how much counts too." in words
+    assert "(lower is better)" in words
 
 
 def test_earlier_tries_count():
@@ -64,8 +82,8 @@ def test_earlier_tries_count():
     assert many.p == few.p
     assert many.p_corrected == pytest.approx(10**SPENDING * few.p)
     words = explained(many)
-    assert "Not significant after correction for 10 comparisons." in words
-    assert "after correction for 10 comparisons with this reference." in words
+    assert "The seeds decide: p = " in words
+    assert "after correction for 10 comparisons with this reference. Not significant." in words
 
 
 def test_an_earlier_one_that_no_longer_holds_is_named():
@@ -187,4 +205,4 @@ def test_groups_stand_in_the_words():
     candidate[0, ::5] = 1
     found = paired_test(candidate, reference, right_or_wrong=True, seed=1, groups=groups)
     words = explained(combine(seeds(), found, [], objective()))
-    assert "On the same rows (signs of whole groups): 40 of 200 rows in 20 groups higher" in words
+    assert "Row by row (signs of whole groups): 40 of 200 rows in 20 groups better" in words

@@ -186,9 +186,14 @@ def test_the_verdict_says_better_or_not_without_a_number(hidden: World) -> None:
     numbers = ("difference", "floor", "p", "p_corrected", "paired")
     assert [verdict.comparison[name] for name in numbers] == [None] * 5
     assert "on hidden labels" in texts(hidden)[".harness/experiments/CHECKLIST.md"]
-    with pytest.raises(RefusedError) as refused:
-        comparison(hidden.project, experiment, experiment)
-    assert refused.value.code == "labels_hidden"
+    told = comparison(hidden.project, experiment, experiment)
+    assert (told["better"], "difference" in told, told["candidate"]["score"]) == (
+        None,
+        False,
+        None,
+    )
+    assert told["candidate"]["released"]["words"] == "not better than 0.5 by 0.02"
+    assert "is better than its reference, trivial predictor" in told["why"]
 
 
 def test_claims_are_checked_against_what_was_told(hidden: World) -> None:

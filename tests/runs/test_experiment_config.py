@@ -1,18 +1,27 @@
 """config.yaml is there before a run is registered: a person's own, or written from the command."""
 
+import json
 from pathlib import Path
 
 import pytest
-from runs_support import Trainer
+from runs_support import GOOD, Trainer
 
 from harness.artifacts.content import linked
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.objects import load_object
+from harness.domain.statuses import Verdict
 from harness.errors import RefusedError, UsageError
 from harness.files import sha256_file
+from harness.gates.findings import outcome_of
 from harness.ledger.project import Project
 from harness.runs import experiment_config
-from harness.runs.experiment_config import keep_config, options_of, read_values
+from harness.runs.experiment_config import (
+    keep_config,
+    not_read,
+    options_of,
+    read_values,
+    values_of,
+)
 
 EXPERIMENT = "exp-0001"
 
@@ -113,3 +122,71 @@ def test_a_run_remembers_what_it_said(project: Project, run_training: Trainer) -
     assert report.runs[0].config == sha256_file(config(project))
     assert said(project)["lr"] == 0.1
     assert events[0]["kind"] == "config_written"
+
+
+READS = GOOD.replace(
+    "    log.start(total_epochs=3)\n",
+    '    log.start(total_epochs=3, config={"mine": log.config.get("lr", 0.5)})\n',
+)
+
+
+def started(project: Project, run: str) -> dict[str, object]:
+    path = project.layout.run(EXPERIMENT, run, "metrics")
+    said: dict[str, object] = json.loads(path.read_text().splitlines()[0])["config"]
+    return said
+
+
+def test_training_reads_it_and_all_seeds_have_what_the_first_one_had(
+    project: Project, run_training: Trainer
+) -> None:
+    report = run_training(READS, seeds=[1], values={"lr": "0.01"})
+    assert [found.code for found in report.findings] == []
+    assert started(project, "run-01") == {"mine": 0.01}
+    config(project).write_text("lr: 0.9\n")
+    events: list[dict[str, object]] = []
+    report = run_training(READS, seeds=[1, 2], on_event=events.append)
+    assert [run.id for run in report.runs] == ["run-01", "run-02"]
+    assert started(project, "run-02") == {"mine": 0.01}
+    assert report.runs[0].config == report.runs[1].config
+    assert "config.yaml changed since exp-0001/run-01" in str(events[0]["text"])
+
+
+def test_a_value_that_training_does_not_ask_for_is_told_once(
+    project: Project, run_training: Trainer
+) -> None:
+    report = run_training(READS, seeds=[1, 2], values={"lr": "0.01", "width": "7"})
+    (found,) = report.findings
+    assert found.code == "value_not_read"
+    assert "--set width=7 stands in config.yaml" in found.message
+    assert 'log.config.get("width", ...)' in found.hint
+    assert "train.py --width 7`" in found.hint
+    assert outcome_of(found) is Verdict.PASS
+
+
+ASKED = {"lr": "0.01", "mode": "fast"}
+
+
+@pytest.mark.parametrize(
+    ("words", "unread", "logged", "names"),
+    [
+        ([], ["lr", "mode"], {}, ["lr", "mode"]),
+        ([], ["mode"], {}, ["mode"]),
+        ([], ["lr", "mode"], {"lr": 0.01, "mode": "slow"}, ["mode"]),
+        (["--lr", "0.01", "mode=fast"], ["lr", "mode"], {}, []),
+        ([], None, {}, []),
+        ([], {"lr": 1}, {}, []),
+    ],
+)
+def test_what_shows_that_a_value_was_used(
+    words: list[str], unread: object, logged: dict[str, object], names: list[str]
+) -> None:
+    command = ["python", "train.py", *words]
+    assert not_read(ASKED, command, unread=unread, logged=logged) == names
+
+
+def test_a_file_that_cannot_be_read_or_is_too_long_hands_over_nothing(project: Project) -> None:
+    for text in ("a: [", "a: " + "x" * 70_000, "command: python\n"):
+        config(project).write_text(text)
+        digest, _ = keep_config(project, EXPERIMENT, ["x"], {})
+        assert values_of(project, digest) == {}
+    assert values_of(project, None) == {}
