@@ -14,8 +14,9 @@ from harness.contract.artifacts import DRAFT
 from harness.contract.roles import HOW_TO_DECIDE
 from harness.domain.findings import Finding, as_text
 from harness.domain.grade import CallerKind
+from harness.domain.ids import names_experiment
 from harness.domain.statuses import SandboxKind
-from harness.errors import NotFoundError
+from harness.errors import NotFoundError, UsageError
 from harness.evaluation.power import Power, few_rows, power_of
 from harness.evaluation.released import bits_limit, bits_told
 from harness.evaluation.scorer_probes import prober
@@ -57,6 +58,7 @@ def command() -> None:
 @json_option
 def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
     """List every problem of PLAN; exit 2 when it cannot be approved. Changes nothing."""
+    _require_no_id(plan)
     asked_by = caller_of(environment(), open_layout(project, environment()).state)
     by_person = asked_by.kind is CallerKind.PERSON
     checked = check_plan(
@@ -101,6 +103,14 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
         then,
     ]
     emit(document, *filter(None, lines), as_json=as_json)
+
+
+def _require_no_id(plan: Path) -> None:
+    if names_experiment(str(plan)):
+        raise UsageError(
+            f"{plan} is the id of an experiment, and no plan; expected a file, e.g. plan.md.",
+            hint=f"`harness gate check {plan}` judges it, `harness keep {plan}` keeps it.",
+        )
 
 
 def _in_force(start: Path, checked: PlanCheck) -> ApprovedPlan | None:
@@ -164,6 +174,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
     """
     if ask and changes is not None:
         raise click.UsageError("--ask and --changes do not go together.")
+    _require_no_id(plan)
     by = require_person("plan approve", environment())
     seen: list[Changes] = []
 

@@ -100,6 +100,11 @@ def command(
             "--from trains nothing: it takes neither --resume nor a command.",
             hint=f"`harness train EXP --from {sources}`, or leave --from out.",
         )
+    if training_command and names_experiment(training_command[0]):
+        raise UsageError(
+            f"{training_command[0]} is no training command: one experiment is trained at a time.",
+            hint=f"`harness train {training_command[0]}` by itself, when the other has ended.",
+        )
     given = read_values(values)
     with changing(project) as opened:
         experiment = chosen(opened, experiment, "harness train")

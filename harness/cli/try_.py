@@ -117,6 +117,12 @@ def command(
 
 def _line(idea: Sequence[str], *, goes_on: bool, parent: str | None, rationale: str) -> str | None:
     """The idea; None for the open experiment. Raises UsageError."""
+    if len(idea) > 1 and all("=" in word for word in idea[1:]):
+        values = " ".join(f"--set {shlex.quote(word)}" for word in idea[1:])
+        raise UsageError(
+            f"The idea is one argument, and these are {len(idea)}: {' '.join(idea)}.",
+            hint=f"Values go along as `harness try {shlex.quote(idea[0])} {values}`.",
+        )
     if len(idea) > 1:
         whole = shlex.quote(" ".join(idea))
         raise UsageError(

@@ -28,6 +28,11 @@ _TRY_COMMAND = (
 _SEEDS = "`oracle.seeds` of the plan: it says how many, and nobody picks them"
 _LOOK = "`harness evaluate EXP --split held-out`"
 
+_BY_GIT = "git, which carries the facts; `harness ledger import` reads them in a clone"
+_CONFIG = '`harness try "x" --set KEY=VALUE`; `harness experiment compare A B --config` shows them'
+_SWEEP = 'one experiment a value: `harness try "x" --set lr=0.1`, then the next'
+_OVERRIDE = "`harness gate approve EXP --reason TEXT --override`"
+
 WORDS: dict[str, dict[str, str]] = {
     "harness": {
         **dict.fromkeys(("list", "ls", "experiments", "runs", "all"), _LIST),
@@ -49,7 +54,26 @@ WORDS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("clean", "prune"), "`harness gc`"),
         **dict.fromkeys(("note", "notes"), "`harness handoff --note TEXT`"),
         **dict.fromkeys(("lessons", "learned"), "`harness priors list`"),
-        "next": "`harness status`",
+        **dict.fromkeys(("commit", "save", "tag", "merge"), _KEEP),
+        **dict.fromkeys(("checkout", "switch", "branch"), f"{_TRY} with `--parent EXP`"),
+        **dict.fromkeys(("push", "pull", "sync", "fetch"), _BY_GIT),
+        **dict.fromkeys(("clone", "join"), _BY_GIT),
+        **dict.fromkeys(("revert", "undo", "reset", "rollback"), _DROP),
+        **dict.fromkeys(("blame", "changes"), "`harness audit`"),
+        **dict.fromkeys(("exp", "exps", "trial", "trials"), _LIST),
+        **dict.fromkeys(("metrics", "metric", "leaderboard", "best", "rank"), _REPORT),
+        **dict.fromkeys(("params", "param", "config", "set"), _CONFIG),
+        **dict.fromkeys(("repro", "reproduce", "rerun", "repeat"), "`harness train EXP`"),
+        **dict.fromkeys(("sweep", "tune", "optimize", "search", "grid"), _SWEEP),
+        **dict.fromkeys(("login", "logout", "auth"), "nothing: there is no account"),
+        **dict.fromkeys(("server", "serve"), _WATCH),
+        **dict.fromkeys(("model", "models"), "`harness posttrain model list`"),
+        **dict.fromkeys(("artifact", "artifacts", "checkpoints"), _SHOW),
+        **dict.fromkeys(("agent", "agents"), "`harness run`, or `harness claude`"),
+        **dict.fromkeys(("fix", "repair"), "`harness doctor`, then `harness init`"),
+        **dict.fromkeys(("update", "upgrade"), "`harness init`, after the package's own upgrade"),
+        **dict.fromkeys(("seed", "seeds"), _SEEDS),
+        **dict.fromkeys(("next", "queue", "budget", "st"), "`harness status`"),
         "split": "`harness data split TABLE --label COLUMN`",
         "verify": "`harness ledger verify`",
         "export": "`harness ledger export`",
@@ -127,8 +151,26 @@ OPTIONS: dict[tuple[str, str], str] = {
         )
         for name in ("-m", "--message", "--name", "--title", "--text")
     },
-    ("harness try", "--hypothesis"): _TRY,
-    ("harness keep", "--override"): "`harness gate approve EXP --reason TEXT --override`",
+    **{
+        ("harness try", name): _TRY
+        for name in ("--hypothesis", "--idea", "-m", "--name", "--message")
+    },
+    **{("harness keep", name): _OVERRIDE for name in ("--override", "--force", "-f")},
+    **{("harness gate approve", name): _OVERRIDE for name in ("--force", "-f", "--yes")},
+    **{
+        ("harness data split", name): "`--held-out 0.2`"
+        for name in ("--test", "--test-size", "--holdout")
+    },
+    **{
+        ("harness data split", name): "`--label COLUMN`"
+        for name in ("--target", "--column", "--y")
+    },
+    **{
+        ("harness report", name): "`harness report --json`, or `--out FILE` for Markdown"
+        for name in ("--format", "--html", "--csv", "--output", "-o")
+    },
+    ("harness doctor", "--fix"): "`harness init`, which writes anew what nobody edited",
+    ("harness status", "--watch"): _WATCH,
     ("harness plan approve", "--yes"): "--changes DIGEST, as it names it, or --ask",
     ("harness plan approve", "-y"): "--changes DIGEST, as it names it, or --ask",
 }
@@ -140,6 +182,12 @@ MORE: dict[str, str] = {
     "harness evaluate": _LOOK,
     "harness keep": "--reason TEXT for words of yours",
     "harness gate check": "one experiment at a time",
+    "harness experiment show": f"one experiment at a time, or {_COMPARE}",
+    "harness experiment compare": "two experiments at a time",
+    "harness continue": f"nothing more: it resumes the loop. {_RESUME}",
+    "harness doctor": "nothing more: it looks at the folder it is called in",
+    "harness handoff": "--note TEXT",
+    "harness audit": "`harness audit --accept`, or nothing more",
     "harness experiment list": _SHOW,
 }
 """Command -> what is meant by a word too many."""
