@@ -316,6 +316,59 @@ def test_copies_of_rows_stay_in_one_part(project: Project, root: Path) -> None:
     assert sum(map(len, seen)) == ROWS - 10
 
 
+def often(rows: int, values: int) -> dict[str, np.ndarray]:
+    """Rows of two columns with so many values each: most inputs come again."""
+    draw = np.random.default_rng(7)
+    a, b = draw.integers(0, values, (2, rows))
+    return {"a": a, "b": b, "shop": np.arange(rows) // 5, "y": (a + b > values).astype(int)}
+
+
+def together(parts: dict[str, dict[str, Any]]) -> bool:
+    seen = [
+        set(zip(part["a"].tolist(), part["b"].tolist(), strict=True)) for part in parts.values()
+    ]
+    return sum(map(len, seen)) == len(set.union(*seen))
+
+
+def test_equal_rows_stay_in_one_part_where_they_are_usual_and_it_is_told(
+    project: Project, root: Path, environment: dict[str, str]
+) -> None:
+    path = root / "data/t.npz"
+    write_table(path, {name: v for name, v in often(600, 16).items() if name != "shop"})
+    done = split(project, path)
+    copies = 600 - len(set(zip(*(often(600, 16)[name].tolist() for name in "ab"), strict=True)))
+    assert done.how == f"stratified by y, rows with equal inputs in one part ({copies} are copies)"
+    assert 100 < done.rows["held_out"] < 140
+    parts = approved_parts(project, root, done)
+    assert together(parts)
+    assert {len(set(part["y"].tolist())) for part in parts.values()} == {2}
+    checked = check_plan(root, root / "plan.md", environment, by_person=True)
+    assert "splits_overlap" not in [found.code for found in checked.findings]
+
+
+def test_where_too_few_rows_differ_it_is_told_how_many_stand_apart(
+    project: Project, root: Path
+) -> None:
+    path = root / "data/t.npz"
+    write_table(path, {name: v for name, v in often(600, 3).items() if name != "shop"})
+    done = split(project, path)
+    assert done.how.endswith("600 rows with equal inputs in several parts (9 rows differ)")
+
+
+def test_groups_with_equal_rows_stay_together(project: Project, root: Path) -> None:
+    rows = often(600, 400)
+    for name in "ab":  # two groups share a row
+        rows[name][7] = rows[name][101]
+    path = root / "data/t.npz"
+    write_table(path, rows)
+    done = split(project, path, group="shop", label="y")
+    assert "whole groups of shop" in done.how
+    parts = approved_parts(project, root, done)
+    assert together(parts)
+    of = {shop: name for name, part in parts.items() for shop in part["shop"].tolist()}
+    assert of[7 // 5] == of[101 // 5]
+
+
 def test_the_filled_plan_can_be_approved_for_numbers_too(
     project: Project, root: Path, environment: dict[str, str]
 ) -> None:

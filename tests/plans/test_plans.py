@@ -333,6 +333,22 @@ def test_without_validation_train_is_split_the_same_way_each_time(
         approve_plan(project, root / "plan.md", by="ada")
 
 
+def test_without_validation_copies_are_not_split(project: Project, root: Path) -> None:
+    (root / "data/validation.npz").unlink()
+    (root / "plan.md").write_text(PLAN.replace("  validation: data/validation.npz\n", ""))
+    once = table(60, 1)
+    twice = {name: np.concatenate([column, column]) for name, column in once.items()}
+    write_table(root / "data/train.npz", {**twice, "row": np.arange(120)})
+    approved = approve_plan(project, root / "plan.md", by="ada")
+    parts = [
+        {row.tobytes() for row in read_table(root / approved.splits[name]["path"]).columns["x"]}
+        for name in ("train", "validation")
+    ]
+    assert parts[0].isdisjoint(parts[1])
+    assert len(parts[0] | parts[1]) == 60
+    assert 6 <= len(parts[1]) <= 18
+
+
 def test_require_approved_takes_only_the_approved_bytes(project: Project, root: Path) -> None:
     approved = approve_plan(project, root / "plan.md", by="ada")
     assert require_approved(project, root / "plan.md") == require_approved(project) == approved

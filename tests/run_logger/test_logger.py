@@ -461,3 +461,18 @@ def test_a_resume_says_what_it_did_without(tmp_path: Path) -> None:
         (False, ["optimizer", "scheduler"]),
         (True, []),
     ]
+
+
+def test_the_config_says_which_of_its_values_nobody_read(tmp_path: Path) -> None:
+    said = json.dumps({"lr": 0.1, "width": 64, "model": {"kind": "mlp"}})
+    with logger(tmp_path / "some", HARNESS_CONFIG=said) as log:
+        assert log.config["lr"] == 0.1
+        assert log.config.get("depth", 3) == 3
+        assert "model" in log.config
+    assert lines(tmp_path / "some")[-1]["unread"] == ["width"]
+    with logger(tmp_path / "all", HARNESS_CONFIG=said) as log:
+        assert dict(log.config)["model"] == {"kind": "mlp"}
+    assert "unread" not in lines(tmp_path / "all")[-1]
+    with logger(tmp_path / "none") as log:
+        assert (len(log.config), log.config.get("lr")) == (0, None)
+    assert "unread" not in lines(tmp_path / "none")[-1]
