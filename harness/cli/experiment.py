@@ -16,7 +16,7 @@ from harness.cli.output import CommandGroup, emit, environment, json_option, pro
 from harness.cli.person import caller, require_person, session_of
 from harness.cli.reading import reading
 from harness.decisions.claimed import claim_notes
-from harness.decisions.experiments import open_experiment, record_result
+from harness.decisions.experiments import open_experiment, record_result, tried_before
 from harness.domain.findings import as_text
 from harness.domain.plain_text import one_line
 from harness.domain.statuses import spoken
@@ -76,14 +76,17 @@ def new_answer(project: Project, *, hypothesis: str, rationale: str, parent: str
         session=session_of(environment()),
     )
     folder, plan = project.layout.experiment(experiment.id), project.ledger.plan()
+    before = tried_before(project, experiment)
     document = {
         "experiment": experiment.id,
         "status": experiment.status,
         "folder": str(folder),
         "data": {} if plan is None else training_tables(plan),
+        "findings": [finding.plain() for finding in before],
     }
     lines = [
         f"opened {experiment.id}: {folder}",
+        *([as_text(before)] if before else []),
         *([f"data: {data_told(plan)}"] if plan is not None else []),
         "first write its config.yaml, or give values to train: `--set lr=0.1`",
         next_step(project, experiment.id).line,

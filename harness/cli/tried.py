@@ -78,9 +78,9 @@ def _scores(
 
 
 def _noted(attempt: Attempt) -> Iterator[tuple[str, str]]:
-    """What training found that stops nothing."""
-    trained = attempt.answers.get("train")
-    for found in trained.document["findings"] if trained is not None else ():
+    """What opening and training found that stops nothing."""
+    answers = [attempt.answers.get(name) for name in ("new", "train")]
+    for found in (one for answer in answers if answer for one in answer.document["findings"]):
         if outcome_of(Finding.from_plain(found)) is Verdict.PASS:
             said = f"{one_line(found['message'])} {one_line(found['hint'])}"
             yield "noticed", f"[{found['code']}] {said}"

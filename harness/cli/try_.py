@@ -197,6 +197,8 @@ def _say_opened(project: Project, attempt: Attempt, parent: str | None) -> None:
     folder = project.layout.relative(project.layout.experiment(attempt.experiment))
     builds = f"it builds on {parent} (--parent names another)" if parent else "it builds on none"
     tell(f"{attempt.experiment}  opened in {folder}; {builds}")
+    for found in attempt.answers["new"].document["findings"]:
+        tell(f"{attempt.experiment}  {found['message']} {found['hint']}")
 
 
 Step = Callable[[Project], Answer]

@@ -133,6 +133,11 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "Read it with that in mind: what was trained is in the run's command and code.",
         PASS,
     ),
+    "idea_tried_before": FindingKind(
+        "An earlier experiment has the same idea.",
+        "Read how it went first; each try is counted.",
+        PASS,
+    ),
     "value_not_read": FindingKind(
         "A value of --set was not asked for by the training.",
         "Read it from the run logger, `log.config`, or hand it to the command.",

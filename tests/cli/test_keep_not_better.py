@@ -107,3 +107,21 @@ def test_both_sides_stand_as_they_were_typed(story: Story) -> None:
     assert list(scores) == ["exp-0001", "exp-0002"]
     assert scores["exp-0001"]["held_out"]["split"] == "held_out"
     assert scores["exp-0002"]["held_out"]["score"] is None
+
+
+def test_an_idea_that_was_tried_before_is_told(tmp_path: Path) -> None:
+    story = begun(tmp_path, PLAN)
+    story("approve", "plan", "approve")
+    first = story("first", "experiment", "new", "--hypothesis", "a wider MLP", "--json")
+    assert first.document["findings"] == []
+    story("dropped", "gate", "reject", "exp-0001", "--reason", "It learned nothing.")
+    again = story("again", "experiment", "new", "--hypothesis", "Wider: a MLP!")
+    told = "The same idea was tried as exp-0001, which is discarded: It learned nothing."
+    assert f"[idea_tried_before] {told}" in again.stdout
+    assert "`harness experiment show exp-0001`" in again.stdout
+    story("dropped too", "gate", "reject", "exp-0002", "--reason", "Neither.")
+    story.write("train.py", "raise SystemExit('not now')\n")
+    tried = story("tried", "try", "a wider mlp", code=1)
+    assert "exp-0003  The same idea was tried as exp-0002" in tried.stderr
+    assert "noticed" in tried.stdout
+    assert story("other", "try", "--continue", code=1).stderr.count("same idea") == 0

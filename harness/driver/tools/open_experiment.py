@@ -35,6 +35,9 @@ async def open_experiment(context: ToolContext, arguments: OpenExperimentArgumen
         "status": experiment.status,
         "parent": experiment.parent,
         "project": str(layout.root),
+        "tried_before": " ".join(
+            found.message for found in experiments.tried_before(context.project, experiment)
+        ),
         "data": "" if plan is None else data_told(plan),
         "folder": str(layout.experiment(experiment.id)),
         "write": [
