@@ -1,5 +1,6 @@
 """`harness handoff`: leave a note for the next session."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -63,10 +64,12 @@ def command(
 
 
 def _text(source: str | None, note: str | None, file: Path | None) -> str:
-    if sum(option is not None for option in (source, note, file)) != 1 or source not in (
-        None,
-        STDIN,
-    ):
+    if source not in (None, STDIN):
+        raise UsageError(
+            f"{source!r} stands by itself; the text of a hand-off stands behind --note.",
+            hint=f"`harness handoff --note {shlex.quote(source)}`.",
+        )
+    if sum(option is not None for option in (source, note, file)) != 1:
         raise UsageError(
             "A hand-off needs exactly one text.",
             hint="Use one of `--note TEXT`, `--file FILE` and `-`.",

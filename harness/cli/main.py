@@ -122,11 +122,9 @@ def harness() -> None:
     """
 
 
-def _usage_hint(error: click.ClickException) -> str:
+def _usage_hint(error: click.ClickException, words: list[str]) -> str:
     """What was meant, else what was expected; and where that is written."""
-    context: click.Context | None = getattr(error, "ctx", None)
-    if context is None:
-        return "See `harness --help`."
+    context: click.Context = getattr(error, "ctx", None) or _context_of(words)
     path, see = context.command_path, f"See `{context.command_path} --help`."
     if isinstance(error, click.NoSuchOption):
         meant = OPTIONS.get((path, error.option_name))
@@ -134,8 +132,29 @@ def _usage_hint(error: click.ClickException) -> str:
         meant = _meant_by_more(path, error.format_message())
     if meant is not None:
         return f"You mean {meant}. {see}"
+    if isinstance(error, click.BadOptionUsage):
+        return f"Expected `{path} {_with_value(error, context)}`. {see}"
     usage = context.command.get_usage(context).removeprefix("Usage: ")
     return f"Expected `{' '.join(usage.split())}`.{_reasoned(error, context)} {see}"
+
+
+def _context_of(words: list[str]) -> click.Context:
+    """Of the command that `words` begin with: not each error of click says it."""
+    context = click.Context(harness, info_name="harness")
+    for word in words:
+        group = context.command
+        found = group.get_command(context, word) if isinstance(group, click.Group) else None
+        if found is None:
+            break
+        context = click.Context(found, info_name=word, parent=context)
+    return context
+
+
+def _with_value(error: click.BadOptionUsage, context: click.Context) -> str:
+    """The option with what it takes, e.g. "--set KEY=VALUE"."""
+    known = [one for one in context.command.params if error.option_name in one.opts]
+    takes = known[0].make_metavar(context) if known else "VALUE"
+    return f"{error.option_name} {takes}"
 
 
 def _meant_by_more(path: str, message: str) -> str | None:
@@ -206,7 +225,7 @@ def main(arguments: list[str] | None = None) -> None:
         emit({}, asked.format_message(), as_json=False)
         sys.exit(0)
     except click.ClickException as error:
-        fail("usage", _said(error), _usage_hint(error), 2, as_json=as_json)
+        fail("usage", _said(error), _usage_hint(error, words), 2, as_json=as_json)
     except (KeyboardInterrupt, click.Abort):
         fail("interrupted", "Interrupted.", after_interrupt(words), 130, as_json=as_json)
     except HarnessError as error:

@@ -58,7 +58,7 @@ def command() -> None:
 @json_option
 def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
     """List every problem of PLAN; exit 2 when it cannot be approved. Changes nothing."""
-    _require_no_id(plan)
+    _require_name(plan)
     asked_by = caller_of(environment(), open_layout(project, environment()).state)
     by_person = asked_by.kind is CallerKind.PERSON
     checked = check_plan(
@@ -105,11 +105,16 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
     emit(document, *filter(None, lines), as_json=as_json)
 
 
-def _require_no_id(plan: Path) -> None:
+def _require_name(plan: Path) -> None:
     if names_experiment(str(plan)):
         raise UsageError(
             f"{plan} is the id of an experiment, and no plan; expected a file, e.g. plan.md.",
             hint=f"`harness gate check {plan}` judges it, `harness keep {plan}` keeps it.",
+        )
+    if plan.suffix != ".md":
+        raise UsageError(
+            f"{plan} is no plan; expected plan.md or plans/NAME.md.",
+            hint="`harness plan check` looks at plan.md; `harness init` writes one.",
         )
 
 
@@ -174,7 +179,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
     """
     if ask and changes is not None:
         raise click.UsageError("--ask and --changes do not go together.")
-    _require_no_id(plan)
+    _require_name(plan)
     by = require_person("plan approve", environment())
     seen: list[Changes] = []
 

@@ -89,8 +89,8 @@ def command(
     from where it stopped: what is done is not done again, and weights stay when only predict was
     mended. Exit 0 for PASS, 1 otherwise, 2 when nothing was begun.
     """
-    line = _line(idea, goes_on=goes_on, parent=parent, rationale=rationale)
     given = read_values(values)
+    line = _line(idea, goes_on=goes_on, parent=parent, rationale=rationale)
     attempt = Attempt(start=project, quiet=as_json)
     words = list(training_command) or None
     with changing(project) as opened:
