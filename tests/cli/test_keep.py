@@ -153,7 +153,7 @@ def test_two_experiments_side_by_side(story: Story) -> None:
     assert document["paired"]["n"] == 200
     text = story.said["compared"].stdout
     assert "worse by more than the noise" in text
-    assert "code: train.py (changed)" in text
+    assert "code, from B to A: train.py (changed)" in text
     assert "config.yaml: the same" in text
 
 
