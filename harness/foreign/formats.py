@@ -9,6 +9,7 @@ from harness.errors import NotFoundError, UsageError
 from harness.foreign import (
     event_files,
     json_lines,
+    json_tables,
     status_documents,
     step_logs,
     tables,
@@ -38,6 +39,7 @@ FORMS = (
     LogForm(("metrics.csv", "results.csv", "*.tsv"), tables.recognise),
     LogForm(("trainer_state.json",), trainer_state.recognise, needs_line=False),
     LogForm(("*tfevents*",), event_files.recognise, needs_line=False),
+    LogForm((), json_tables.recognise, needs_line=False),
     LogForm((), status_documents.recognise, needs_line=False),
     LogForm(("*.log",), step_logs.recognise),
 )
@@ -53,14 +55,16 @@ def parser_for(path: Path, head: bytes, *, whole: bool) -> LogParser | None:
     rest = feed.rest.strip(_BLANK)
     if whole and rest:
         lines.append(rest)
-    first = (lines[0] if lines else rest).replace(b"\0", b"").strip()
-    start = LogHead(path, first, lines)
+    first = (lines[0] if lines else rest).strip(_BLANK).strip()
+    start = LogHead(path, first, lines, whole)
     for form in FORMS:
         if not form.needs_line and (parser := form.recognise(start)) is not None:
             return parser
     # A progress bar ends its steps with carriage returns, and its line perhaps never.
     stepped = b"\r" in rest and not first.startswith(b"{")
     if not first or not (lines or whole or len(head) >= SNIFFED_BYTES or stepped):
+        return None
+    if not whole and not stepped and tables.may_be_header(start):
         return None
     recognised = (form.recognise(start) for form in FORMS if form.needs_line)
     return next(parser for parser in recognised if parser is not None)

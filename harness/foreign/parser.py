@@ -11,12 +11,16 @@ from typing import Any, NamedTuple
 
 from harness.artifacts.content import decode
 from harness.artifacts.jsonl import LineFeed, parse_document
+from harness.domain.plain_text import one_line
+from harness.domain.words import some
 from harness.errors import UsageError
 from harness.foreign.log_rows import Row
 
 _LONGEST_LINE = 8 << 20
 _LARGEST_DOCUMENT = 256 << 20
 _MOST_WARNINGS = 20
+_MOST_FIRST = 3
+_LONGEST_SHOWN = 80
 
 
 class Warnings:
@@ -40,6 +44,8 @@ class LogHead(NamedTuple):
     """The first line that is not blank, as far as it is known."""
     lines: list[bytes]
     """The complete lines that are not blank."""
+    whole: bool = False
+    """Whether nothing more will come."""
 
 
 class LogParser(ABC):
@@ -77,6 +83,12 @@ class LineParser(LogParser):
         """Number of the line that is being read, from 1."""
         self._feed = LineFeed()
         self._started = False
+        self.damaged = False
+        """Whether NUL bytes stand within the line that is being read."""
+        self.understood = False
+        """Whether there was a row."""
+        self._first: list[bytes] = []
+        """The first lines, until there is a row."""
 
     def feed(self, data: bytes) -> list[Row]:
         if not self._started and data:
@@ -85,7 +97,10 @@ class LineParser(LogParser):
         rows: list[Row] = []
         for raw in self._feed.feed(data):
             self.number += 1
-            rows += self.line(raw)
+            new = self.line(raw)
+            if not self.understood:
+                self._look(raw, new := list(new))
+            rows += new
         if len(self._feed.rest) > _LONGEST_LINE:
             self.warnings.add(
                 f"line {self.number + 1} is longer than {_LONGEST_LINE >> 20} MiB; it was left out"
@@ -96,7 +111,26 @@ class LineParser(LogParser):
     def finish(self) -> list[Row]:
         """The last line; a torn one, as a kill leaves it, is left out without a warning."""
         rest, self._feed.rest = self._feed.rest, b""
-        return list(self.last(rest)) if rest.strip() else []
+        if not rest.strip():
+            return []
+        self.number += 1
+        rows = list(self.last(rest))
+        if not self.understood:
+            self._look(rest, rows)
+        return rows
+
+    def notes(self) -> list[str]:
+        """The first lines, when nothing in the log is understood."""
+        if self.understood or not self._first:
+            return []
+        shown = "; ".join(f'"{_shown(line)}"' for line in self._first)
+        many = f"{some(self.number, 'line')} read, none understood as a row with values"
+        return [f"{many}; the first: {shown}"]
+
+    def _look(self, raw: bytes, rows: list[Row]) -> None:
+        self.understood = any(row.get("metrics") for row in rows)
+        if len(self._first) < _MOST_FIRST and raw.strip(b" \t\r\0"):
+            self._first.append(raw[:_LONGEST_SHOWN])
 
     @abstractmethod
     def line(self, raw: bytes) -> Iterable[Row]: ...
@@ -105,13 +139,25 @@ class LineParser(LogParser):
         return self.line(raw)
 
     def text(self, raw: bytes) -> str:
-        """`raw` as UTF-8, else as Latin-1 with a warning; without the NUL bytes of a crash."""
-        raw = raw.replace(b"\0", b"")
+        """`raw` as UTF-8, else as Latin-1 with a warning.
+
+        The NUL bytes of a crash are not there; what they cut off is left out with a warning, for a
+        number may have been cut.
+        """
+        raw = raw.strip(b"\0")
+        self.damaged = b"\0" in raw
+        if self.damaged:
+            self.warnings.add(f"line {self.number} has NUL bytes; what stands before is left out")
+            raw = raw.rpartition(b"\0")[2]
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
             self.warnings.add(f"line {self.number} is not UTF-8; it was read as Latin-1")
             return raw.decode("latin-1")
+
+
+def _shown(raw: bytes) -> str:
+    return one_line(raw.decode("utf-8", "replace"), _LONGEST_SHOWN)
 
 
 class DocumentParser(LogParser):
@@ -133,7 +179,7 @@ class DocumentParser(LogParser):
             self._data, self._done = b"", True
             return []
         # Parse only when it may be complete: parsing after every block would be quadratic.
-        return self._read() if self._data.rstrip(b" \t\r\n\0").endswith((b"}", b"}\0")) else []
+        return self._read() if self._data.rstrip(b" \t\r\n\0").endswith((b"}", b"]")) else []
 
     def finish(self) -> list[Row]:
         if not self._done and self._data.strip():

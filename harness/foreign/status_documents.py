@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from harness.foreign.json_lines import are_lines
+from harness.foreign.json_tables import history
 from harness.foreign.log_rows import Row, as_number
 from harness.foreign.parser import DocumentParser, LogHead, LogParser
 
@@ -20,8 +22,11 @@ _HEARTBEATS = frozenset({"updated_at", "heartbeat", "last_update", "last_updated
 
 
 def recognise(head: LogHead) -> LogParser | None:
-    named = head.path.suffix == ".json" and head.first.startswith(b"{")
-    return StatusDocument() if named else None
+    if head.path.suffix != ".json" or not head.first.startswith(b"{") or are_lines(head):
+        return None
+    # Until its first line has ended, it may be the first of many objects.
+    begun = bool(head.lines) or head.whole or head.first.endswith(b"}")
+    return StatusDocument() if begun else None
 
 
 class StatusDocument(DocumentParser):
@@ -37,6 +42,8 @@ class StatusDocument(DocumentParser):
         return self._notes
 
     def rows(self, document: Any) -> list[Row]:
+        if rows := history(document):
+            return rows
         if not isinstance(document, dict):
             self.warnings.add("it is not a JSON object")
             return []

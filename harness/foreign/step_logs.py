@@ -1,40 +1,38 @@
-"""Printed logs: "step 00010 (1.6%) | loss: 2.98 | dt: 50ms", progress bars, printed dicts.
+"""Printed logs: "step 00010 (1.6%) | loss: 2.98 | dt: 50ms", progress bars, tables, dicts.
 
-Carriage returns often join many steps in one physical line; each of them is a line here.
+Carriage returns and backspaces often join many steps in one physical line; each is a line here.
 """
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
-from harness.foreign.log_rows import Row, as_number, make_row, whole
+import orjson
+
+from harness.foreign.dialects import dialect, is_end
+from harness.foreign.log_rows import Row, flattened, make_row
 from harness.foreign.parser import LineParser, LogHead, LogParser
+from harness.foreign.printed_lines import SEGMENTS, cleaned, is_source
+from harness.foreign.printed_places import place_of
+from harness.foreign.printed_tables import PrintedTable, header, key_value
+from harness.foreign.printed_values import LABEL, is_measure, values
 
-# A comma groups thousands. The look-ahead refuses "0,93" as a whole: a part of it would be wrong.
-_WHOLE = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?!\d|,\d)"
-# "step 10", "Step: 10/100", "iter=10", "{'global_step': 10", "[step (10)"; not "steps per second".
-_STEP = re.compile(
-    r"\b(?:global[_ ]?step|step|iteration|iter|update)s?\b['\"]?"
-    rf"[\s:=#\[(]*({_WHOLE})(?:\s*/\s*({_WHOLE}))?",
-    re.IGNORECASE,
-)
-_EPOCH = re.compile(
-    r"\bepoch\b['\"]?[\s:=#\[(]*['\"]?(\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?", re.IGNORECASE
-)
-# tqdm: " 45%|####   | 45/100 [00:12<00:10, 4.3it/s, loss=0.5]"
-_BAR = re.compile(r"\|\s*(\d+)/(\d+)\s*\[")
-_NUMBER = rf"[-+]?(?:{_WHOLE}\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
-# "loss: 2.98", "'loss': '2.98'", "lr=1e-3", "dt: 50ms". The look-ahead refuses "10:15:30" as 10.
-_VALUE = re.compile(
-    rf"['\"]?([A-Za-z_][\w./@-]*)['\"]?\s*[:=]\s*['\"]?({_NUMBER})(?![\d:])\s*(ms\b|s\b|%)?",
-    re.IGNORECASE,
-)
-# A whole line "final accuracy: 93.1%": only below a rule, where no step is named.
-_SUMMARY = re.compile(rf"([A-Za-z_][\w./@ -]*?)\s*[:=]\s*({_NUMBER})\s*%?\s*", re.IGNORECASE)
-_RULE = re.compile(r"\s*(?:-{3,}|={3,})\s*")
-_PLACES = frozenset(
-    {"step", "global_step", "iteration", "iter", "update", "epoch", "steps", "eta", "remaining"}
-)
+_RULE = re.compile(r"[\s|+:=*~#─━┄╌-]{3,}")
+_SUMMARY_RULE = "---"
+"""Below it, after the last step, stand the results of the run."""
+_LINE = re.compile(r"\s*[^\W\d][\w./@ ()%-]{0,60}?\s*[:=]\s*['\"]?\S+\s*\Z")
+_TITLE = re.compile(r"Result for \S+:\s*\Z|\s*Class\s+Images\s")
+"""Of a result of Ray Tune, and of YOLO's table of scores."""
+_INNER = re.compile(r"\s+([\w./-]+):(?:\s+(\S+))?\s*\Z")
+_BEST = re.compile(r"\s*(?:the )?(?:new )?best", re.IGNORECASE)
+_TRIAL = re.compile(r".*\bTrial (\d+) finished with values?: \[?([-+.\deE]+|nan|inf)")
+_END_OF_TRAINER = "train_runtime"
 _LONGEST = 4000  # characters of a line that are looked at
+_DIGIT = re.compile(r"\d|nan|inf", re.IGNORECASE)
+
+_STANDS = ("step", "unit", "epoch", "total_epochs", "total_steps")
+
+Pairs = list[tuple[str, Any]]
 
 
 def recognise(head: LogHead) -> LogParser | None:
@@ -43,16 +41,31 @@ def recognise(head: LogHead) -> LogParser | None:
 
 
 class StepLog(LineParser):
-    """One row for each line with a step or an epoch and a value; lines of single values below a
-    rule are the run's summary."""
+    """One row for each line with a position and a value.
+
+    Lines of names and values below a position are one row of it. A line with a position alone says
+    where the following ones stand.
+    """
 
     name = "step log"
 
     def __init__(self) -> None:
         super().__init__()
         self._after_rule = False
-        self._totals: dict[str, int] = {}
-        self._reported: dict[str, int] = {}
+        self._rows = 0
+        self._place: Row = {}
+        """The newest position."""
+        self._block: Pairs | None = None
+        """Values of the lines below it."""
+        self._box: Pairs | None = None
+        """Names and values of the table that is being printed."""
+        self._section = ""
+        self._over = False
+        """Whether the program has said that its training is over."""
+        self._table: PrintedTable | None = None
+        self._label = ""
+        self._epoch_row: Row | None = None
+        """The newest row of an epoch that goes on, as Keras prints it again and again."""
 
     def feed(self, data: bytes) -> list[Row]:
         rows = super().feed(data)
@@ -61,43 +74,194 @@ class StepLog(LineParser):
         if cut:
             self._feed.rest = rest
             rows += self.line(whole)
+            self.understood = self.understood or self._rows > 0
+        return rows
+
+    def finish(self) -> list[Row]:
+        rows = super().finish() + self._end_of_epoch() + self._end_of_block()
+        self.understood = self.understood or bool(rows)
         return rows
 
     def line(self, raw: bytes) -> Iterable[Row]:
-        rows = []
-        for part in self.text(raw).split("\r"):
-            row = self._row(part[:_LONGEST])
-            if self._totals != self._reported:
-                self._reported = dict(self._totals)
-                rows.append({"event": "total", **self._totals})
-            if row is not None:
-                rows.append(row)
+        text = self.text(raw)
+        parts = SEGMENTS.split(text) if "\r" in text or "\b" in text else [text]
+        rows: list[Row] = []
+        for part in parts:
+            rows += self._line(part[:_LONGEST])
+        self._rows += len(rows)
         return rows
 
-    def _row(self, text: str) -> Row | None:
-        if _RULE.fullmatch(text):
-            self._after_rule = True
-            return None
-        if self._after_rule and (match := _SUMMARY.fullmatch(text.strip())):
-            summary = make_row([(match[1], match[2])])
-            return None if summary is None else {"event": "summary", "metrics": summary["metrics"]}
-        step, epoch, bar = _STEP.search(text), _EPOCH.search(text), _BAR.search(text)
-        if not (step or epoch or bar):
-            return None
-        values = [
-            (f"{match[1]}_ms" if match[3] == "ms" else match[1], match[2])
-            for match in _VALUE.finditer(text)
-            if match[1].lower() not in _PLACES
-        ]
-        row = make_row(values)
-        if row is None:
-            return None
+    def _line(self, raw: str) -> list[Row]:
+        if not raw or raw.isspace():
+            return self._end_of_block()
+        if _RULE.fullmatch(raw):
+            self._after_rule = self._rows > 0 and raw.strip() == _SUMMARY_RULE
+            return self._end_of_block()
+        inner = _INNER.match(raw) if self._box is not None else None
+        if inner is not None:
+            self._box_pair(inner[1], inner[2])
+            return []
+        if _DIGIT.search(raw) is None and "|" not in raw:
+            return self._words(raw)
+        text = cleaned(raw)
+        if _TITLE.match(text):
+            rows = self._end_of_block()
+            self._table = header(text) or self._table
+            self._box = [] if text.startswith("Result") else None
+            return rows
+        boxed = key_value(text) if "|" in text or "│" in text else None
+        if boxed is not None:
+            return self._boxed(*boxed)
+        if self._table is not None and (cells := self._table.row(text)) is not None:
+            return self._end_of_block() + self._cells(cells)
+        return self._printed(text)
+
+    def _cells(self, cells: Pairs) -> list[Row]:
+        """The row of a table, at its own position or else at the last one."""
+        if not _is_placed(cells):
+            return self._row(cells, self._place)
+        rows = self._row(cells, {})
+        for row in rows:
+            self._place = {key: row[key] for key in _STANDS if key in row}
+        return rows
+
+    def _words(self, raw: str) -> list[Row]:
+        """A line without a number."""
+        text = cleaned(raw)
+        rows = self._end_of_block()
+        self._table = header(text) or self._table
+        label = LABEL.search(text)
+        self._label = label["label"] if label and label["label"].lower() != "train" else ""
+        return rows + self._ended(text)
+
+    def _ended(self, text: str) -> list[Row]:
+        if not is_end(text):
+            return []
+        self._over = True
+        return [*self._end_of_epoch(), {"event": "end", "status": "completed"}]
+
+    def _printed(self, text: str) -> list[Row]:
+        if is_end(text):
+            return self._end_of_block() + self._ended(text)
+        if "{" in text and (document := _json_in(text)) is not None:
+            return self._end_of_block() + self._row([*flattened(document)], {})
+        trial = _TRIAL.match(text)
+        if trial is not None:
+            self.is_ledger = self.is_ledger or not self._rows
+            return self._row([("value", trial[2])], {"step": int(trial[1]), "unit": "trial"})
+        special = dialect(text)
+        if special is not None and special[0]:
+            place, pairs, rest = special
+            return self._placed(place, [*pairs, *values(text[rest:])])
+        found = place_of(text, within="epoch" in self._place)
+        if found is None:
+            return self._unplaced(text)
+        if is_source(text):
+            return self._end_of_block()
+        return self._placed(found, [*values(text)])
+
+    def _placed(self, place: Row, pairs: Pairs) -> list[Row]:
+        rows = self._end_of_block()
         self._after_rule = False
-        for name, counted in (("step", step or bar), ("epoch", epoch)):
-            number = None if counted is None else as_number(counted[1])
-            if counted is None or number is None:
-                continue
-            row[name] = whole(number)
-            if counted[2] and isinstance(total := as_number(counted[2]), int):
-                self._totals[f"total_{name}s"] = total
-        return row
+        self._label = ""
+        leads, ends = place.pop("leads", False), place.pop("ends", False)
+        known = self._place.get("epoch")
+        if "epoch" in place:
+            rows += self._end_of_epoch()
+        elif known is not None and ("batch" in place or not pairs):
+            place = self._epoch_place() | place
+        if not pairs:
+            self._place = place
+            self._block = []
+            return rows
+        # After its end LightGBM prints the best iteration once more.
+        best = self._over and place.get("step", 0) <= self._place.get("step", -1)
+        if best or _END_OF_TRAINER in dict(pairs):
+            summary = make_row(pairs) or {"metrics": {}}
+            return [*rows, {"event": "summary", "metrics": summary["metrics"]}]
+        self._over = False
+        earlier = {} if "epoch" in place else self._epoch_place()
+        self._place = earlier | {key: place[key] for key in _STANDS if key in place}
+        self._block = None
+        if leads:
+            if ends:
+                self._hold(pairs, place)
+            return rows
+        return rows + self._row(pairs, place)
+
+    def _epoch_place(self) -> Row:
+        """What the line said that began the epoch."""
+        kept = ("epoch", "total_epochs")
+        return {key: self._place[key] for key in kept if key in self._place}
+
+    def _hold(self, pairs: Pairs, place: Row) -> None:
+        place.pop("batch", None)
+        self._epoch_row = make_row(pairs, place)
+
+    def _end_of_epoch(self) -> list[Row]:
+        row, self._epoch_row = self._epoch_row, None
+        return [] if row is None else [row]
+
+    def _unplaced(self, text: str) -> list[Row]:
+        """A line without a position: values of the one before, or the header of a table."""
+        found = header(text)
+        if found is not None:
+            self._table = found
+            return self._end_of_block()
+        if is_source(text) or self.damaged:
+            return self._end_of_block()
+        pairs = [*values(text, placed=False, label=self._label)]
+        alone = len(pairs) == 1 and _LINE.fullmatch(text) is not None
+        if self._after_rule and alone:
+            row = make_row(pairs)
+            return [] if row is None else [{"event": "summary", "metrics": row["metrics"]}]
+        measured = alone or any(is_measure(name) for name, _ in pairs)
+        if not self._place or not pairs or not measured or _BEST.match(text):
+            return self._end_of_block()
+        self._label = ""
+        self._block = [*(self._block or []), *pairs]
+        return []
+
+    def _end_of_block(self) -> list[Row]:
+        """The row of the values below a position, or of a table that has ended."""
+        box, self._box, self._section = self._box, None, ""
+        if box:
+            return self._row(box, {} if _is_placed(box) else self._place)
+        block, self._block = self._block, None
+        return self._row(block, self._place) if block else []
+
+    def _boxed(self, name: str, value: str) -> list[Row]:
+        if self._box is None:
+            self._box = []
+        if not value:
+            self._section = name.strip() if name.strip().endswith("/") else ""
+            return []
+        indented = name.startswith("  ") or not self._section
+        prefix = self._section if indented and name[:1].isspace() else ""
+        self._box_pair(f"{prefix}{name.strip()}", value)
+        return []
+
+    def _box_pair(self, name: str, value: str | None) -> None:
+        if self._box is not None and value and name not in dict(self._box):
+            self._box.append((name, value))
+
+    def _row(self, pairs: Pairs, place: Row) -> list[Row]:
+        row = make_row(pairs, place)
+        return [] if row is None else [row]
+
+
+def _is_placed(pairs: Pairs) -> bool:
+    row = make_row(pairs)
+    return row is not None and ("step" in row or "epoch" in row)
+
+
+def _json_in(text: str) -> dict[str, Any] | None:
+    """The JSON object that ends a line."""
+    start = text.find('{"')
+    if start < 0 or not text.rstrip().endswith("}"):
+        return None
+    try:
+        found = orjson.loads(text[start:].replace("NaN", "null"))
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -5,40 +5,90 @@ import re
 from collections.abc import Iterable, Sequence
 
 from harness.domain.words import some
-from harness.foreign.log_rows import COUNTERS, Row, as_number, make_row
+from harness.foreign.log_rows import Row, as_number, make_row, position
+from harness.foreign.names import is_position, words
 from harness.foreign.parser import LineParser, LogHead, LogParser
+from harness.foreign.printed_values import values
 
 _MOST_JOINED = 200
-_NAME = re.compile(r"[A-Za-z_][\w ./()@%-]*\Z")
+_LONGEST_NAME = 120
 _DECIMAL_COMMA = re.compile(r"([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)")
-_CRASHES = frozenset({"crash", "crashed", "failed", "error"})
+_CRASHES = frozenset({"crash", "crashed", "failed", "fail", "error", "pruned"})
+_MISSING = frozenset(
+    {"", "na", "n/a", "#n/a", "none", "null", "nil", "-", "--", "---", "?", ".", "missing"}
+)
+_DELIMITERS = ("\t", ",", ";")
+_MONITOR = ["r", "l", "t"]
+"""Columns of the Monitor of Gym, Baselines and Stable-Baselines3: one row an episode."""
 
 
 def recognise(head: LogHead) -> LogParser | None:
-    """By the first line: a header of names or a row of numbers."""
-    if head.first.startswith(b"{"):
-        return None
-    text = head.first.decode("utf-8", "replace")
-    for delimiter in ("\t", ",", ";"):
-        cells = [cell.strip().strip('"') for cell in text.split(delimiter)]
+    """By the first lines: a header of names above a row of as many cells, or rows of numbers."""
+    lines = _without_comments(head)
+    text = lines[0].decode("utf-8", "replace")
+    under = lines[1].decode("utf-8", "replace") if len(lines) > 1 else None
+    for delimiter in _DELIMITERS:
+        cells = _parted(text, delimiter)
         if len(cells) < 2:
             continue
-        if all(as_number(plain_cell(cell, delimiter)) is not None for cell in cells):
+        if all(_is_number(cell, delimiter) for cell in cells):
             return TableLog(delimiter)
-        if (
-            all(_NAME.match(cell) and len(cell) <= 80 for cell in cells if cell)
-            and sum(map(bool, cells)) > 1
-        ):
+        if _is_header(cells) and _fits(under, cells, delimiter):
             return TableLog(delimiter)
     return None
 
 
+def may_be_header(head: LogHead) -> bool:
+    """Whether the next line decides: of a text that is all there is, it may be the header."""
+    lines = _without_comments(head)
+    text = lines[0].decode("utf-8", "replace")
+    cells = (_parted(text, delimiter) for delimiter in _DELIMITERS)
+    return len(lines) < 2 and any(_is_header(each) for each in cells)
+
+
+def _without_comments(head: LogHead) -> list[bytes]:
+    lines = [line.strip(b"\r\0") for line in head.lines or [head.first]]
+    kept = [line for line in lines if not line.lstrip().startswith(b"#")]
+    return kept or lines[:1]
+
+
+def _parted(text: str, delimiter: str) -> list[str]:
+    return [cell.strip().strip('"') for cell in text.split(delimiter)]
+
+
+def _is_number(cell: str, delimiter: str) -> bool:
+    return as_number(plain_cell(cell, delimiter)) is not None
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    """Whether they can be names, in any characters."""
+    named = [cell for cell in cells if cell]
+    if len(named) < 2 or any(len(cell) > _LONGEST_NAME for cell in named):
+        return False
+    if named[0].startswith(("{", "[{")):
+        return False
+    return not any(as_number(cell) is not None for cell in named)
+
+
+def _fits(line: str | None, cells: Sequence[str], delimiter: str) -> bool:
+    """Whether the line below the header is a row: it has a number or a missing value for a cell."""
+    if line is None:
+        return not any(True for _ in values(delimiter.join(cells)))
+    if delimiter != "\t" and line.count('"') % 2:
+        return True  # a quoted cell goes on in the next line
+    parts = _parted(line, delimiter)
+    if len(parts) < 2 or len(parts) < len(cells) - 1:
+        return False
+    known = [part for part in parts if _is_number(part, delimiter)]
+    return bool(known) or list(cells) == parts
+
+
 class TableLog(LineParser):
-    """Rows by the names of the header. An empty cell is missing, not zero.
+    """Rows by the names of the header. An empty cell, or one that says so, is missing, not zero.
 
     A line with fewer cells than the header comes from a line break in a cell: it is counted and
-    left out. A repeated header starts another run. A table without a counter is a ledger: one row
-    for each experiment.
+    left out. A header within the table, in any order, with more or fewer names, counts from there
+    on. A table without a counter is a ledger: one row for each experiment.
     """
 
     def __init__(self, delimiter: str) -> None:
@@ -50,13 +100,20 @@ class TableLog(LineParser):
         """Experiments of a ledger that crashed: their numbers mean nothing."""
         self._delimiter = delimiter
         self._header: list[str] | None = None
+        self._counts = ""
+        """What the rows count where no column says it."""
         self._open: list[str] = []
+        self._comment = ""
         self._row = 0
-        self._texts: set[str] = set()
-        """Columns that held a word: their numbers are none, e.g. the commit 8030e3 is no float."""
+        self._began: float | None = None
+        self._again = False
+        self._words: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+        """Column -> how many words and numbers: that of a commit has words, though 8030e3 may pass
+        for a float; a single word among numbers is a missing value."""
 
     def notes(self) -> list[str]:
-        notes = []
+        notes = super().notes() if self.number > 1 else []
         if self._short > 1:
             notes.append(f"{self._short} lines have fewer cells than the header")
         if self._crashed:
@@ -69,6 +126,9 @@ class TableLog(LineParser):
     def line(self, raw: bytes) -> Iterable[Row]:
         text = self.text(raw).rstrip("\r")
         if not text.strip() and not self._open:
+            return []
+        if text.startswith("#") and not self._open:
+            self._comment = text.lstrip("# ")
             return []
         cells = self._cells(text)
         if cells is None:
@@ -102,16 +162,28 @@ class TableLog(LineParser):
     def _begin(self, cells: Sequence[str]) -> Iterable[Row]:
         named = [cell.strip() for cell in cells]
         if all(as_number(plain_cell(cell, self._delimiter)) is not None for cell in named):
-            self._header = [f"column {index}" for index in range(1, len(named) + 1)]
-            return self._values(cells, self._header)
-        self._header = [name or f"column {index}" for index, name in enumerate(named, start=1)]
-        self.is_ledger = not any(name.lower() in COUNTERS for name in self._header)
+            # numpy writes the header as a comment.
+            said = _parted(self._comment, self._delimiter)
+            if len(said) == len(named):
+                self._name(said)
+            else:
+                self._header = [f"column {index}" for index in range(1, len(named) + 1)]
+            return self._values(cells, self._header or [])
+        self._name(named)
         return []
 
+    def _name(self, named: Sequence[str]) -> None:
+        self._header = [name or f"column {index}" for index, name in enumerate(named, start=1)]
+        if any(is_position(name) for name in self._header):
+            return
+        if named[: len(_MONITOR)] == _MONITOR:
+            self._counts = "episode"
+            return
+        self.is_ledger = True
+
     def _values(self, cells: Sequence[str], header: Sequence[str]) -> Iterable[Row]:
-        if [cell.strip() for cell in cells] == list(header):
-            self._row = 0
-            return [{"event": "start"}]
+        if self._is_header_again(cells, header):
+            return []
         if len(cells) < len(header):
             self._short += 1
             if self._short == 1:
@@ -121,21 +193,54 @@ class TableLog(LineParser):
                 )
             return []
         texts = [plain_cell(cell, self._delimiter) for cell in cells]
-        filled = [(name, cell) for name, cell in zip(header, texts, strict=False) if cell]
+        filled = [
+            (name, cell)
+            for name, cell in zip(header, texts, strict=False)
+            if cell.lower() not in _MISSING
+        ]
         if self.is_ledger and any(cell.lower() in _CRASHES for _, cell in filled):
             self._crashed += 1
             return []
-        self._texts |= {name for name, cell in filled if as_number(cell) is None}
-        row = make_row((name, cell) for name, cell in filled if name not in self._texts)
-        if row is None:
-            return []
-        if self.is_ledger:
+        row = make_row((name, cell) for name, cell in filled if self._is_value(name, cell))
+        return [] if row is None else self._placed(row)
+
+    def _is_header_again(self, cells: Sequence[str], header: Sequence[str]) -> bool:
+        """Whether the line is a header; its names then count from here on."""
+        named = [cell.strip() for cell in cells]
+        if any(as_number(cell) is not None for cell in named):
+            return False
+        common = len(set(named) & set(header))
+        if common < 2 or 2 * common < min(len(named), len(header)):
+            return False
+        self._header = [name or f"column {index}" for index, name in enumerate(named, start=1)]
+        self._row, self._again = 0, True
+        return True
+
+    def _is_value(self, name: str, cell: str) -> bool:
+        """Whether a cell is a number in a column of numbers."""
+        counts = self._words if as_number(cell) is None else self._numbers
+        counts[name] = counts.get(name, 0) + 1
+        if counts is self._words:
+            # A time is a word, and a value.
+            return words(name) in ("time", "timestamp", "date", "datetime", "t")
+        return self._words.get(name, 0) <= self._numbers[name]
+
+    def _placed(self, row: Row) -> list[Row]:
+        if self.is_ledger or self._counts:
             row["step"], self._row = self._row, self._row + 1
-        return [row]
+            if self._counts:
+                row["unit"] = self._counts
+        place = position(row)
+        # Below a header that is repeated another run begins, unless its counter goes on.
+        again, self._again = self._again, False
+        starts = again and (place is None or self._began is None or place <= self._began)
+        if self._began is None or starts:
+            self._began = place
+        return [{"event": "start"}, row] if starts else [row]
 
 
 def plain_cell(text: str, delimiter: str) -> str:
     """`text` with a decimal point: where ";" separates the cells, a lone comma is one."""
     text = text.strip()
     lone = _DECIMAL_COMMA.fullmatch(text) if delimiter == ";" else None
-    return f"{lone[1]}.{lone[2]}" if lone else text
+    return f"{lone[1]}.{lone[2]}" if lone else text.removesuffix("%").rstrip()

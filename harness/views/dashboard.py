@@ -11,7 +11,6 @@ from rich.text import Text
 
 from harness.detectors.alarm import Alarm, Severity
 from harness.domain.plain_text import one_line
-from harness.domain.training_status import last_epoch
 from harness.views.follow import Follower, RunView, Target
 from harness.views.run_picture import RunPicture
 from harness.views.tables import count, duration, number
@@ -51,6 +50,7 @@ def draw(
     lines = [_head(follower, views, width)]
     if not any(view.picture.rows for view in views):
         lines += waiting(follower, width)
+    lines += [_cut(Text(note), width) for note in unread(views)]
     shown = [view for view in views if view.picture.rows or view.status != "waiting"]
     beside = _beside(len(shown), width)
     each = (width - _GAP * (beside - 1)) // beside
@@ -68,6 +68,12 @@ def draw(
             _cut(Text(f"... {left} more lines", style="dim"), width),
         ]
     return lines
+
+
+def unread(views: Sequence[RunView]) -> list[str]:
+    """What is to be said of logs that are there, and in which no row was found."""
+    found = [view for view in views if view.status == "waiting"]
+    return [f"{view.picture.title}: {note}" for view in found for note in view.notes]
 
 
 def waiting(follower: Follower, width: int) -> list[Text]:
@@ -147,13 +153,11 @@ def _title(view: RunView) -> Text:
 
 def _progress(view: RunView, width: int, *, ascii_only: bool) -> Text:
     picture = view.picture
-    where = "" if picture.place is None else f"{picture.unit} {count(picture.place)}"
-    epochs = picture.unit == "epoch"
-    last = last_epoch(picture.place, picture.total) if epochs else picture.total
-    if where and last:
-        where = f"{where} of {count(last)}"
+    where = "" if picture.place is None else f"{picture.word} {count(picture.place)}"
+    if where and picture.last:
+        where = f"{where} of {count(picture.last)}"
     if picture.step is not None and width >= _NARROW:
-        where += f", step {count(picture.step)}"
+        where += f", {picture.counts} {count(picture.step)}"
     done = picture.done
     text = Text()
     if done is not None and width >= _TINY:
@@ -248,8 +252,8 @@ def _costs(picture: RunPicture) -> list[str]:
         parts.append(f"{name} {number(value)}")
     elif picture.seconds_each is not None:
         parts.append(
-            f"{duration(picture.seconds_each)} a{'n' if picture.unit == 'epoch' else ''}"
-            f" {picture.unit}"
+            f"{duration(picture.seconds_each)} a{'n' if picture.word[0] in 'aeiou' else ''}"
+            f" {picture.word}"
         )
     if picture.memory is not None:
         name, value = picture.memory
@@ -272,7 +276,7 @@ def _saved(picture: RunPicture) -> list[str]:
     parts = []
     if picture.checkpoints:
         many = f"{picture.checkpoints} checkpoint{'s' if picture.checkpoints > 1 else ''}"
-        parts.append(f"{many}, the last at {picture.unit} {count(picture.checkpoint_place)}")
+        parts.append(f"{many}, the last at {picture.word} {count(picture.checkpoint_place)}")
     if picture.resumes:
         parts.append(f"resumed {picture.resumes} time{'s' if picture.resumes > 1 else ''}")
     bad = sum(trace.bad for trace in picture.traces.values())

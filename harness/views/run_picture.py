@@ -14,11 +14,13 @@ from harness.detectors.metric_names import MetricRole, role_of
 from harness.detectors.watch import RunWatch
 from harness.domain.plain_text import one_line
 from harness.domain.statuses import Direction
+from harness.domain.training_status import last_epoch
 from harness.views.trace import Best, Trace
 
 MOST_METRICS = 60
 _NAME_LENGTH = 40
 _PACE_ROWS = 40
+_ROWS_OF_AN_AXIS = 3
 _METRICS_IN_A_ROW = 6
 _NOT_DRAWN = frozenset(
     {MetricRole.LEARNING_RATE, MetricRole.THROUGHPUT, MetricRole.MEMORY, MetricRole.TIME}
@@ -38,8 +40,12 @@ class RunPicture:
     ) -> None:
         self.name, self.title = name, title or name
         self.rows = 0
+        self.measured = 0
+        """Rows with values: the others say that something began or ended."""
         self.place: float | None = None
         self.unit = "epoch"
+        self.counts = "step"
+        """What a step is in the log's own words, e.g. an iteration or an episode."""
         self.step: float | None = None
         """Set when rows have both an epoch and a step."""
         self.total: float | None = None
@@ -63,12 +69,24 @@ class RunPicture:
         self._paces: deque[float] = deque(maxlen=_PACE_ROWS)
         """Seconds per epoch or step, between rows."""
         self._pace_from: tuple[float, float] | None = None
+        self._from_one = False
+        """Whether the first epoch is number 1."""
+        self._steps = self._epochs = self._without_step = 0
+        """How often each counter changed, and for how many rows there was no step."""
+        self._newest: tuple[float | None, float | None] = (None, None)
 
     def feed(self, plain: Mapping[str, Any]) -> list[Alarm]:
         """Add a row; returns the alarms that it raises or ends."""
         self.rows += 1
         row = row_from(plain, self.rows)
         if row.event == "epoch":
+            self.measured += bool(row.metrics) or row.learning_rate is not None
+            counts = plain.get("unit")
+            if isinstance(counts, str) and row.step is not None:
+                self.counts = one_line(counts, _NAME_LENGTH)
+            if row.metrics and self.said is not None:
+                self.said = None  # it went on
+            self._axis(row.epoch, row.step, ours=plain.get("event") == "epoch")
             self._epoch(row.metrics, row.epoch, row.step, row.learning_rate)
         else:
             self._event(row.event, plain)
@@ -104,11 +122,23 @@ class RunPicture:
         )
 
     @property
+    def word(self) -> str:
+        """What the place counts."""
+        return self.counts if self.unit == "step" else self.unit
+
+    @property
+    def last(self) -> float | None:
+        """What the place is shown "of": of epochs that count from 0 the last is one less."""
+        if self.unit == "step" or self._from_one:
+            return self.total
+        return last_epoch(self.place, self.total)
+
+    @property
     def done(self) -> float | None:
         """The share of the work that is done, 0 to 1."""
         if self.place is None or not self.total:
             return None
-        passed = self.place + (self.unit == "epoch")
+        passed = self.place + (self.unit == "epoch" and not self._from_one)
         return min(1.0, max(0.0, passed / self.total))
 
     @property
@@ -160,20 +190,39 @@ class RunPicture:
         step: float | None,
         rate: float | None,
     ) -> None:
-        counted = (
-            step
-            if epoch is None or (step is not None and self.unit == "step" and self.total)
-            else epoch
-        )
+        counted = step if self.unit == "step" else epoch
         if counted is not None:
-            if epoch is None:
-                self.unit = "step"
             self.place = counted
         self.step = step if self.unit == "epoch" else None
         self.rate = self.rate if rate is None else rate
         place = epoch if epoch is not None else step
         for key, value in metrics.items():
             self._value(key, value, place)
+
+    def _axis(self, epoch: float | None, step: float | None, *, ours: bool) -> None:
+        """Choose the counter that places the rows: the finer one, unless epochs are planned.
+
+        A row of the epoch among rows of steps does not change it.
+        """
+        before_epoch, before_step = self._newest
+        if epoch is not None and before_epoch is None:
+            self._from_one = epoch == 1
+        self._steps += step is not None and step != before_step
+        self._epochs += epoch is not None and epoch != before_epoch
+        self._without_step = self._without_step + 1 if step is None else 0
+        self._newest = (
+            before_epoch if epoch is None else epoch,
+            before_step if step is None else step,
+        )
+        if ours or (self.total and self.unit == "epoch"):
+            chosen = "step" if epoch is None else "epoch"
+        elif self._without_step > _ROWS_OF_AN_AXIS:
+            chosen = "epoch"
+        elif self.total or self._steps > 2 * self._epochs:
+            chosen = "step" if self._steps else "epoch"
+        else:
+            chosen = "epoch" if self._epochs else "step"
+        self.unit = chosen
 
     def _value(self, key: str, value: float, place: float | None) -> None:
         name = one_line(key, _NAME_LENGTH)
@@ -192,6 +241,11 @@ class RunPicture:
     def _event(self, event: str, plain: Mapping[str, Any]) -> None:
         if event in ("start", "attempt", "total", "status"):
             self._totals(plain)
+        if event == "axis":
+            # Steps count within epochs: so far they looked like the run's.
+            self._steps, self.total, self.unit = 0, None, "epoch"
+            epochs = plain.get("total_epochs")
+            self._totals({"total_epochs": epochs})
         if event == "attempt":
             self.resumes += 1
             self._pace_from = None
@@ -221,7 +275,7 @@ class RunPicture:
                 self.total, self.unit = total, unit
         step = plain.get("step")
         if plain.get("event") == "status" and isinstance(step, int | float):
-            self.place = step
+            self.place, self.unit = step, "step"
 
     def _time(self, seconds: float) -> None:
         if not math.isfinite(seconds):

@@ -14,7 +14,7 @@ from harness.detectors.alarm import Severity
 from harness.detectors.base import row_from
 from harness.domain.plain_text import one_line
 from harness.domain.words import some
-from harness.views.dashboard import draw
+from harness.views.dashboard import draw, unread
 from harness.views.follow import Follower, News, counted
 from harness.views.run_picture import shown_metrics
 from harness.views.tables import count, number
@@ -63,7 +63,8 @@ def in_lines(
     were there before us are only counted. With `until` no row
     is printed, and it is asked after each look.
     """
-    announced, earlier = False, True
+    announced = told = False
+    earlier = True
     while True:
         news = follower.poll(seconds=READ_SECONDS)
         over = follower.over()
@@ -71,6 +72,10 @@ def in_lines(
         views = follower.views()
         if not news and not announced and not any(view.picture.rows for view in views):
             say(f"waiting for the first row at {follower.waits_for}")
+        if not told and (notes := unread(views)):
+            told = True
+            for note in notes:
+                say(note)
         announced = True
         quiet = until is not None
         shown = [item for item in news if item.alarm is not None] if quiet else news

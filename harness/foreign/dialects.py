@@ -1,0 +1,110 @@
+"""What single programs print in a way of their own: where a line stands, and how a run ends.
+
+An entry is a pattern whose groups are counters (`step`, `epoch`, `unit_*` names the unit of `step`)
+or values; values beside them are read as everywhere.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+from harness.foreign.log_rows import Row, as_number, whole
+
+_N = r"[-+]?\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|nan|inf"
+
+
+class Dialect(NamedTuple):
+    program: str
+    pattern: re.Pattern[str]
+    unit: str = "step"
+
+
+DIALECTS = (
+    Dialect("torchtune", re.compile(r"\s*(?P<epoch>\d+)\|(?P<step>\d+)\|(?=\s*[A-Za-z])")),
+    Dialect(
+        "fairseq",
+        re.compile(r".*\bepoch (?P<epoch>\d+)\b.*\bnum_updates[ =](?P<step>\d+)"),
+        "update",
+    ),
+    Dialect(
+        "darknet",
+        re.compile(
+            rf"\s*(?P<step>\d+): (?P<loss>{_N}), (?P<avg_loss>{_N}) avg(?: loss)?,"
+            rf" (?P<learning_rate>{_N}) rate"
+        ),
+        "iteration",
+    ),
+    Dialect(
+        "Marian",
+        re.compile(rf".*\bEp\. (?P<epoch>\d+) : Up\. (?P<step>\d+) .*?\bCost (?P<Cost>{_N})"),
+        "update",
+    ),
+    Dialect("StyleGAN", re.compile(r"\s*tick (?P<step>\d+)\s+kimg \d"), "tick"),
+    Dialect("timm", re.compile(r"\s*Train: (?P<epoch>\d+) \[\s*(?P<batch>\d+)/\d+")),
+    Dialect(
+        "MXNet",
+        re.compile(r".*?\bEpoch\[(?P<epoch>\d+)\](?: Batch \[\d*-?(?P<batch>\d+)\])?"),
+    ),
+    Dialect(
+        "ESPnet",
+        re.compile(r".*?\b(?P<epoch>\d+)epoch:(?:train|valid):(?:\d+-(?P<batch>\d+)batch:)?"),
+    ),
+    Dialect(
+        "TensorFlow",
+        re.compile(r".*?\bloss = (?:{_N}), step = (?P<step>\d+)".replace("{_N}", _N)),
+    ),
+)
+_LETTERS = re.compile(r"\d+\||\bnum_updates\b| avg|\bEp\. |tick \d|Train: |Epoch\[|epoch:|step = ")
+
+
+def dialect(text: str) -> tuple[Row, list[tuple[str, Any]], int] | None:
+    """(counters, values, where the rest begins) of a line that one program prints."""
+    if _LETTERS.search(text) is None:
+        return None
+    for entry in DIALECTS:
+        match = entry.pattern.match(text)
+        if match is not None:
+            return _read(entry, match)
+    return None
+
+
+def _read(entry: Dialect, match: re.Match[str]) -> tuple[Row, list[tuple[str, Any]], int]:
+    row: Row = {}
+    values: list[tuple[str, Any]] = []
+    for name, said in match.groupdict().items():
+        number = as_number(said)
+        if number is None:
+            continue
+        if name in ("step", "epoch", "batch"):
+            row[name] = whole(number)
+        else:
+            values.append((name, number))
+    if "step" in row and entry.unit != "step":
+        row["unit"] = entry.unit
+    rest = match.end() if values or "batch" in row else 0
+    return row, values, rest
+
+
+_ENDS = {
+    "Lightning": r"`(?:Trainer\.)?fit` stopped:|`Trainer\.fit` stopped:",
+    "LightGBM": r"(?:Early stopping, b|Did not meet early stopping\. B)est iteration is:",
+    "CatBoost": r"\s*bestIteration = \d+",
+    "fairseq": r".*\bdone training in [\d.]+ seconds",
+    "OLMo": r".*\bTraining complete\s*\Z",
+    "torchtitan": r".*\bTraining completed\s*\Z",
+    "YOLO": r"\s*\d+ epochs completed in [\d.]+ hours",
+    "detectron2": r".*\bTotal training time: \d+:\d\d:\d\d \(",
+    "mlx": r"Saved final weights to ",
+    "kohya": r".*\bmodel saved\.\s*\Z",
+    "timm": r"\*\*\* Best metric: ",
+    "transformers": r"Training completed\. Do not forget to share your model",
+    "LLaMA-Factory": r"\*{5} train metrics \*{5}",
+    "Caffe": r".*\bOptimization Done\.",
+    "Marian": r".*\bTraining finished\s*\Z",
+    "Chainer": r"Training is finished\.",
+}
+_END = re.compile("|".join(f"(?:{pattern})" for pattern in _ENDS.values()))
+
+
+def is_end(text: str) -> bool:
+    """Whether a program says here that its training is over."""
+    return _END.match(text) is not None
