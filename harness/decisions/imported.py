@@ -4,11 +4,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.content import hash_file
+from harness.artifacts.content import hash_path
 from harness.errors import RefusedError, UsageError
 from harness.foreign.formats import require_readable
 from harness.foreign.log_rows import Row, position
-from harness.foreign.reader import LogReader
+from harness.foreign.metric_folders import open_log
 from harness.ledger.facts import LogImported
 from harness.ledger.project import Project
 
@@ -23,14 +23,18 @@ class _Summary:
     def __init__(self, run: str) -> None:
         self.run, self.status = run, "unknown"
         self.rows = 0
+        self.counts = "step"
         self.last: dict[str, float] = {}
         self.metrics: dict[str, dict[str, Any]] = {}
 
     def feed(self, row: Row) -> None:
-        self.rows += 1
+        self.rows += bool(row.get("metrics")) or "learning_rate" in row
         status = row.get("status")
         if row.get("event") in ("end", "status") and isinstance(status, str):
             self.status = status
+        counts = row.get("unit")
+        if isinstance(counts, str):
+            self.counts = counts[:40]
         for unit in ("epoch", "step"):
             value = row.get(unit)
             if isinstance(value, int | float) and position(row) is not None:
@@ -46,6 +50,7 @@ class _Summary:
             "status": self.status[:40],
             "rows": self.rows,
             **self.last,
+            **({} if self.counts == "step" else {"unit": self.counts}),
             "metrics": self.metrics,
         }
 
@@ -71,8 +76,8 @@ def import_log(project: Project, path: Path, *, experiment: str | None, by: str)
     """
     if experiment is not None:
         experiment = project.ledger.experiment(experiment).id
-    before = hash_file(path)
-    reader = LogReader(path)
+    before = hash_path(path)
+    reader = open_log(path)
     runs: dict[str, _Summary] = {}
     rows = reader.read_more()
     while rows or reader.behind:
@@ -90,7 +95,7 @@ def import_log(project: Project, path: Path, *, experiment: str | None, by: str)
             code="no_log",
         )
     # The hash must be of the bytes that were read, and a growing log has no final one.
-    if hash_file(path) != before:
+    if hash_path(path) != before:
         raise RefusedError(
             f"{path} changed while it was read.",
             hint="Wait until its training has ended.",
@@ -99,7 +104,7 @@ def import_log(project: Project, path: Path, *, experiment: str | None, by: str)
     fact = LogImported(
         path=_shown(project, path),
         sha256=before,
-        bytes=path.stat().st_size,
+        bytes=reader.size,
         format=reader.format,
         experiment=experiment,
         runs=[summary.plain() for summary in runs.values()],

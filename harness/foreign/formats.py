@@ -15,6 +15,7 @@ from harness.foreign import (
     tables,
     trainer_state,
 )
+from harness.foreign.metric_files import is_of_mlflow, joined
 from harness.foreign.parser import LogHead, LogParser, unmarked_utf16
 
 SNIFFED_BYTES = 64 << 10
@@ -80,17 +81,23 @@ def find_logs(path: Path, *, most: int) -> list[Path]:
     """The logs at `path`: the file itself, or the newest `most` in a folder, four levels deep.
 
     In each folder only the first pattern with a match counts, and of the checkpoints of one
-    training the newest state. Raises NotFoundError when a folder holds no log.
+    training the newest state. A folder with a file for each metric stands for one log. Raises
+    NotFoundError when a folder holds no log.
     """
     if not path.is_dir():
         return [path]
     newest: dict[Path, Path] = {}
     for folder in _folders(path):
+        if is_of_mlflow(folder):
+            newest[folder] = folder
         for log in _logs_in(folder):
             state = log.name == "trainer_state.json" and folder.name.startswith("checkpoint-")
             place = folder.parent if state else log
             if place not in newest or _modified(log) > _modified(newest[place]):
                 newest[place] = log
+    for log, folder in joined(list(newest), path).items():
+        del newest[log]
+        newest[folder] = folder
     if not newest:
         raise NotFoundError(
             f"{path} holds no known log; looked for {', '.join(_patterns())}.",

@@ -10,6 +10,7 @@ _LATEST = 160
 _VALUE = re.compile(r"=|\b(?:step|iter\w*|epoch|loss)\b[\s:]*\d", re.IGNORECASE)
 # After a level: "] train.py:123 ", " | pkg.mod:run:12 - ", " - __main__ - ", " [logging.py:96] ".
 _WRITER = re.compile(
+    r"(?::[\w.]+:)?"
     r"[\s\])>:|,-]*(?:[\[(]?[\w/.<>-]*(?:\.\w+|:[\w<>]+):\d+(?::\w+)?[\])]?[\s|:,>-]+)?"
     r"(?:\[?(?:__main__|\w+(?:\.\w+)+)(?::\w+)*\]?\s*[|:-]+\s+)?"
 )
@@ -32,7 +33,7 @@ SEGMENTS = re.compile("\r|\x08+")
 
 def cleaned(text: str) -> str:
     """The line without colours, its time, its level, and the place in the source that wrote it."""
-    text = text if text.isascii() and text.isprintable() else plain(text)
+    text = plain(text)
     level = _LEVEL.search(text, 0, _LATEST)
     if level is not None and not _VALUE.search(text, 0, level.start()):
         start = level.end()

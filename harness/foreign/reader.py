@@ -1,6 +1,8 @@
 """One log, whatever its form, read as it grows."""
 
+import contextlib
 import os
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,12 +17,20 @@ from harness.foreign.runs_in_log import RunsInLog
 BLOCK = 1 << 20
 """Bytes that one call reads at most, so that a call costs the same however large the file is."""
 _HEAD_BYTES = 4096
+_MOST_BESIDE = 5000
+"""Entries of the log's folder among which a rotated log is looked for."""
+
+
+def _ignored() -> contextlib.suppress:
+    return contextlib.suppress(OSError, UsageError, NotFoundError)
 
 
 class ByteTail:
     """Follow a growing file by byte offset: return each byte once, start again when it is replaced.
 
-    A read compares the first 4 KiB and reads what is new, however large the file is.
+    A file that was rotated is read to its end first: it stands beside the new one, under another
+    name that begins alike. A read compares the first 4 KiB and reads what is new, however large
+    the file is.
     """
 
     def __init__(self, path: Path, *, follow: bool = True) -> None:
@@ -38,6 +48,8 @@ class ByteTail:
         """How often another or a shorter file took its place: earlier bytes then do not count."""
         self._inode: int | None = None
         self._offset, self._head = 0, b""
+        self._rotated: Path | None = None
+        """Where the file went whose rest is being read."""
 
     def read(self, most: int) -> bytes:
         """The next bytes, at most `most`; none when nothing is new."""
@@ -64,6 +76,11 @@ class ByteTail:
             or status.st_size < self._offset
             or not head.startswith(self._head)
         )
+        if other and self._follow and self._rotated is None:
+            new = not head.startswith(self._head)
+            self._rotated = self._rotated_to() if new or not head else None
+        if self._rotated is not None:
+            return self._rest(self._rotated, most, status.st_size)
         if other:
             self._offset, self._head = 0, b""
             self.restarts += 1
@@ -75,6 +92,37 @@ class ByteTail:
         self._offset += len(data)
         self.size = status.st_size
         self.behind = max(0, status.st_size - self._offset)
+        return data
+
+    def _rotated_to(self) -> Path | None:
+        """The file that was followed so far, under its new name; None when it is gone."""
+        if not self._head:
+            return None
+        beside = islice(self.path.parent.iterdir(), _MOST_BESIDE)
+        names = [each for each in beside if each.name.startswith(self.path.name)]
+        for each in names:
+            if each == self.path or each.is_symlink():
+                continue
+            with _ignored(), open_regular(each, follow=False) as stream:
+                size = os.fstat(stream.fileno()).st_size
+                same = stream.read(_HEAD_BYTES).startswith(self._head)
+                if size >= self._offset and same:
+                    return each
+        return None
+
+    def _rest(self, old: Path, most: int, size: int) -> bytes:
+        """The next bytes of the rotated file; after the last ones the new file begins."""
+        data, left = b"", 0
+        with _ignored(), open_regular(old, follow=False) as stream:
+            stream.seek(self._offset)
+            data = stream.read(most)
+            left = os.fstat(stream.fileno()).st_size - self._offset - len(data)
+        self._offset += len(data)
+        if left <= 0 or not data:
+            self._rotated, self._inode = None, None
+            self._offset, self._head = 0, b""
+        self.size = size
+        self.behind = size + max(0, left)
         return data
 
 

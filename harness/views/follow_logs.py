@@ -9,7 +9,7 @@ from harness.detectors.kinds import WatchSettings
 from harness.domain.statuses import Evidence
 from harness.foreign.formats import require_readable
 from harness.foreign.log_rows import Row
-from harness.foreign.reader import LogReader
+from harness.foreign.metric_folders import open_log
 from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
 from harness.views.run_picture import RunPicture
 
@@ -85,7 +85,7 @@ class _LogRuns:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self.path, self.short = path, path.name
-        self.reader = LogReader(path)
+        self.reader = open_log(path)
         self._heart = Heart(clock)
         self._pictures: dict[str, RunPicture] = {}
         self._restarts = 0

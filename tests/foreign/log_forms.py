@@ -571,7 +571,7 @@ FORMS = (
     form(
         "RLlib, result.json",
         "result.json",
-        '{{"episode_reward_mean": 22.5, "training_iteration": {k}, "timesteps_total": {k}00, "done":'
+        '{{"episode_reward_mean": 22.5, "training_iteration": {k}, "timesteps_total": {k}00, "x":'
         ' false, "config": {{"lr": 0.5}}, "info": {{"learner": {{"loss": {loss}}}}}}}',
         unit="iteration",
         place=3,
@@ -630,7 +630,8 @@ FORMS = (
         "spaCy",
         "train.log",
         "  {n}     {i}00         45.50    {loss}    0.50",
-        head="E    #       LOSS TOK2VEC  LOSS NER  SCORE \n---  ------  ------------  --------  ------\n",
+        head="E    #       LOSS TOK2VEC  LOSS NER  SCORE \n"
+        "---  ------  ------------  --------  ------\n",
         unit="epoch",
         place=2,
         keys={"LOSS TOK2VEC", "LOSS NER", "SCORE"},
@@ -649,7 +650,7 @@ FORMS = (
     form(
         "OpenNMT-py",
         "train.log",
-        "[2025-03-01 10:00:00,123 INFO] Step {i}/40; acc: 3.5; ppl: 123.5; xent: {loss}; lr: 0.0001;"
+        "[2025-03-01 10:00:00 INFO] Step {i}/40; acc: 3.5; ppl: 123.5; xent: {loss}; lr: 0.0001;"
         " sents: 1234; bsz: 123/ 123/ 1; 1234/1234 tok/s;     10 sec;",
         total=40,
         state="lost",
@@ -716,7 +717,7 @@ FORMS = (
     form(
         "StyleGAN",
         "train.log",
-        "tick {n}     kimg {i}.5      time 1m 10s       sec/tick 30.5    sec/kimg 7.5    gpumem 20.5",
+        "tick {n}     kimg {i}.5      time 1m 10s       sec/tick 30.5  sec/kimg 7.5    gpumem 20.5",
         unit="tick",
         place=2,
         keys={"sec/tick", "sec/kimg", "gpumem"},
