@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
-from harness.cli.output import environment, json_option, project_option, sandbox_for
+from harness.cli.output import environment, json_option, project_option, sandbox_for, tell
 from harness.cli.person import require_person
 from harness.cli.reading import reading
 from harness.driver.environment import bundled_cli
+from harness.judge.beside import beside
 from harness.judge.confinement import found_cli
 from harness.judge.session import run_claude
 
@@ -34,11 +35,15 @@ def command(arguments: tuple[str, ...], sandbox: str, project: Path, as_json: bo
     with reading(project) as opened:
         opened.ledger.require_imported()
         chosen = sandbox_for(sandbox, required=True)
+        others = beside(opened)
+        for line in others:
+            tell(f"harness: {line}")
         code = run_claude(
             opened,
             chosen,
             found_cli() or bundled_cli(),
             arguments,
             environment(),
+            others,
         )
     sys.exit(code)

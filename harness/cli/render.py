@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.output import emit, environment, json_option, project_option, tell
 from harness.cli.person import HUMAN, caller
 from harness.errors import NotFoundError
 from harness.guard.accepted import accept_on_record, read_accepted
-from harness.rendering.policy_snapshot import write_policy_snapshot
+from harness.rendering.policy_snapshot import other_state, write_policy_snapshot
 from harness.rendering.render import render
 from harness.settings import CONFIG, find_root
 
@@ -29,7 +29,14 @@ def command(check: bool, project: Path, as_json: bool) -> None:
     if not check and (root / CONFIG).exists():
         # The snapshot comes first: hooks deny every call without it, even if rendering fails.
         with changing(root, deriving=True) as opened:
-            differing.append(opened.layout.shown(write_policy_snapshot(opened)))
+            snapshot = opened.layout.shown(write_policy_snapshot(opened))
+            if other := other_state(opened.layout):
+                tell(
+                    f"harness: {snapshot} is of the ledger in {other} and was left as it is; run"
+                    " `harness render` in the main working tree, or set XDG_STATE_HOME as there."
+                )
+            else:
+                differing.append(snapshot)
     differing += [str(path) for path in render(root, check=check)]
     if not check:
         _accept(root, differing)

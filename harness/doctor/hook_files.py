@@ -17,7 +17,7 @@ from harness.guard.hooks.projects import Projects, read_json
 from harness.guard.hooks.self_check import library_digest, vendored_files
 from harness.guard.policy.snapshot import differs
 from harness.ledger.project import open_project
-from harness.rendering.policy_snapshot import policy_snapshot
+from harness.rendering.policy_snapshot import other_state, policy_snapshot
 from harness.rendering.vendored_hooks import LIBRARY, policy_digest
 
 _DELETE = (
@@ -186,7 +186,8 @@ def snapshot_fresh(subject: DoctorSubject) -> DoctorCheck:
     try:
         with open_project(subject.root, subject.environment, read_only=True) as project:
             now = policy_snapshot(project)
-            path = project.layout.project("policy")
+            path = project.layout.shared("policy")
+            other = other_state(project.layout)
     except HarnessError as error:
         return note(f"The ledger cannot be read: {error.message}", error.hint)
     except OSError as error:
@@ -194,6 +195,12 @@ def snapshot_fresh(subject: DoctorSubject) -> DoctorCheck:
     written = _read(path)
     if written is None:
         return note("No snapshot exists to compare with the ledger.")
+    if other:
+        return broken(
+            f"{path} is of the ledger in {other}, and this working tree's is in {now['state']}, so"
+            " hooks apply the rules of the other one.",
+            "Set XDG_STATE_HOME as in the main working tree, or run `harness render` there.",
+        )
     differing = differs(written, now)
     if differing:
         return broken(

@@ -108,7 +108,8 @@ def run_loop(
     require_out_of_reach(project.layout.root, sandbox.kind)
     if project.caller.isolated:
         project = replace(project, caller=Caller(CallerKind.DRIVER, sandbox.kind))
-    with looping(project.layout), vouching(project.layout.state, project.caller):
+    layout = project.layout
+    with looping(layout), vouching(layout.state, project.caller, layout.root):
         _close_leftovers(project, on_progress)
         gateway.start()
         try:

@@ -19,9 +19,10 @@ _ONLY_NAMED = frozenset({CallerKind.OPEN, CallerKind.UNKNOWN})
 
 
 @contextlib.contextmanager
-def vouching(state: Path, caller: Caller) -> Iterator[None]:
+def vouching(state: Path, caller: Caller, root: Path | None = None) -> Iterator[None]:
     """While the block runs, children that get `handed_on(os.environ)` are known as `caller`. What
-    a judge's server handed to us is handed on as it is."""
+    a judge's server handed to us is handed on as it is. `root`: the working tree of a loop, which
+    who begins beside it is told."""
     if verify(os.environ, state) is not None:
         yield
         return
@@ -30,7 +31,12 @@ def vouching(state: Path, caller: Caller) -> Iterator[None]:
         if caller.kind in _ONLY_NAMED or not sys.platform.startswith("linux"):
             os.environ[CALLER] = str(caller)
         else:
-            announced = announce(state, kind=caller.kind.value, sandbox=caller.sandbox)
+            announced = announce(
+                state,
+                kind=caller.kind.value,
+                sandbox=caller.sandbox,
+                more={} if root is None else {"root": str(root)},
+            )
             stack.callback(announced.withdraw)
             os.environ.update(announced.environment)
         try:

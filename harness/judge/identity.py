@@ -125,6 +125,11 @@ def announcements(state: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
                 yield path, about
 
 
+def living(state: Path) -> list[dict[str, Any]]:
+    """What the servers wrote that live."""
+    return [about for _, about in announcements(state) if _lives(about)]
+
+
 def forget_the_dead(state: Path) -> list[dict[str, Any]]:
     """Remove the files of servers that no longer live; returns what they said."""
     dead = [(path, about) for path, about in announcements(state) if not _lives(about)]

@@ -52,6 +52,8 @@ SANDBOX = "HARNESS_JUDGE_SANDBOX"
 """The kind of sandbox, for what is told to the session."""
 CLIENT = "HARNESS_CLIENT"
 """The `harness` of the inside, for hooks."""
+BESIDE = "HARNESS_JUDGE_BESIDE"
+"""Who else was at work as the session began, for its hooks."""
 SESSION_MARK = "HARNESS_JUDGE_SESSION"
 _PREFIX = "harness-judge-"
 _PLACE = "/tmp"
@@ -111,8 +113,10 @@ def run_claude(
     cli: Path,
     arguments: Sequence[str],
     inherited: Mapping[str, str],
+    others: Sequence[str] = (),
 ) -> int:
-    """Lead one interactive session; returns the CLI's exit code."""
+    """Lead one interactive session, which is told of `others` at work; returns the CLI's exit
+    code."""
     home, state = Path(inherited.get("HOME") or Path.home()), project.layout.state
     require_out_of_reach(project.layout.root, sandbox.kind)
     for dead in forget_the_dead(state):
@@ -120,7 +124,8 @@ def run_claude(
     folder = JudgeFolder.make(home)
     try:
         own_file.copied_in(home, folder.path, folder.home)
-        return _lead(project, sandbox, cli, arguments, inherited, home, folder)
+        told = {BESIDE: " ".join(others)}
+        return _lead(project, sandbox, cli, arguments, inherited, home, folder, told)
     finally:
         _clear(home, str(folder.path))
 
@@ -133,6 +138,7 @@ def _lead(
     inherited: Mapping[str, str],
     home: Path,
     folder: JudgeFolder,
+    told: dict[str, str],
 ) -> int:
     layout = project.layout
     named = inherited.get(CONFIG)
@@ -161,10 +167,13 @@ def _lead(
         *arguments,
     ]
     mark = secrets.token_hex(8)
-    own = _environment(inherited, folder, sandbox, mark)
+    own = _environment(inherited, folder, sandbox, mark) | told
     led = LedProgram(sandbox.command(words, confined, environment=own), own, layout.root)
     announcement = announce(
-        layout.state, kind=ISOLATED, sandbox=sandbox.kind, more={"folder": str(folder.path)}
+        layout.state,
+        kind=ISOLATED,
+        sandbox=sandbox.kind,
+        more={"folder": str(folder.path), "root": str(layout.root)},
     )
     server = JudgeServer(
         project.settings,

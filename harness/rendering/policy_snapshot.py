@@ -1,15 +1,18 @@
 """The policy snapshot of a project, by which hooks decide; its
 form: guard/policy/snapshot.py."""
 
+import json
 import os
 import shlex
 import sys
 import sysconfig
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from harness.artifacts.locate import Layout
 from harness.artifacts.trees import linked_roots
 from harness.contract.artifacts import (
     ARTIFACTS,
@@ -36,6 +39,7 @@ from harness.contract.roles import (
 )
 from harness.domain.records import Experiment
 from harness.domain.statuses import ExperimentStatus, RunStatus
+from harness.errors import HarnessError
 from harness.files import atomic_write, pretty_json
 from harness.gates.alarms import undiagnosed_runs
 from harness.guard.accepted import control_paths
@@ -46,7 +50,7 @@ from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.rendering.standing import standing
 from harness.rendering.vendored_hooks import policy_digest
-from harness.settings import CONFIG, main_root
+from harness.settings import CONFIG, load_settings, main_root
 
 NAME = "harness"
 
@@ -74,11 +78,13 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
     """What the policy knows now, for a driver's session of `role`, or for interactive use. The
     latter is one for all working trees of a repository: of the main one, and in `trees` what each
     linked one has in work."""
+    if role is None:
+        project = _of_main_tree(project)
     approved = project.ledger.plan()
     plans = {plan.path: plan.sha256 for plan in project.ledger.plans()}
     drafts = _drafts(project, plans)
     layout = project.layout
-    root = layout.root if role is not None else main_root(layout.root)
+    root = layout.root
     return {
         "schema": SCHEMA,
         "root": str(root),
@@ -117,11 +123,40 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
 
 def write_policy_snapshot(project: Project) -> Path:
     """Write `.harness/policy.json` of the main tree if it differs; returns its path. Hooks of
-    linked worktrees read that one, and all share a ledger."""
-    path, text = project.layout.shared("policy"), pretty_json(policy_snapshot(project))
+    linked worktrees read that one, and all share a ledger; see `other_state`."""
+    path = project.layout.shared("policy")
+    if other_state(project.layout):
+        return path
+    text = pretty_json(policy_snapshot(project))
     if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
         atomic_write(path, text)
     return path
+
+
+def other_state(layout: Layout) -> str:
+    """The state directory that the main tree's snapshot is of, where that of this linked tree is
+    another one: from here the main tree's hooks are not turned to another ledger. Else empty."""
+    if main_root(layout.root) == layout.root:
+        return ""
+    try:
+        said = json.loads(layout.shared("policy").read_bytes())
+    except (OSError, ValueError):
+        return ""
+    state = said.get("state") if isinstance(said, dict) else None
+    return state if isinstance(state, str) and state != str(layout.state) else ""
+
+
+def _of_main_tree(project: Project) -> Project:
+    """With the settings and files of the main tree, whose config.toml may say something else."""
+    root = main_root(project.layout.root)
+    if root == project.layout.root:
+        return project
+    try:
+        own = load_settings(root, os.environ)
+    except HarnessError:  # whoever works there is told
+        return project.at(root)
+    settings = replace(own, state=project.layout.state)
+    return replace(project, settings=settings, layout=Layout(settings))
 
 
 def _trees(project: Project, main: Path, drafts: list[str]) -> dict[str, dict[str, Any]]:

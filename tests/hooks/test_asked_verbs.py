@@ -61,6 +61,16 @@ def test_a_session_inside_is_told_of_each(project: HookProject, judge: dict[str,
     assert f"Asked of the person, on their terminal: {listed}." in told
 
 
+def test_a_session_inside_is_told_who_is_at_work(
+    project: HookProject, judge: dict[str, str]
+) -> None:
+    project.environment |= judge
+    assert "As it began" not in project.event("SessionStart", source="startup").context
+    project.environment["HARNESS_JUDGE_BESIDE"] = "A loop is at work."
+    told = project.event("SessionStart", source="startup").context
+    assert ". As it began: A loop is at work.\n" in told
+
+
 @pytest.mark.parametrize("command", NOT_ASKED)
 def test_the_others_stay_denied_inside(
     project: HookProject, judge: dict[str, str], command: str

@@ -100,6 +100,12 @@ def read_facts(ledger: Path, columns: str) -> list[tuple[Any, ...]]:
         return list(database.execute(f"SELECT {columns} FROM facts ORDER BY position"))
 
 
+def facts_named(ledger: Path, kind: str) -> list[dict[str, Any]]:
+    """What the facts of one kind hold, oldest first."""
+    rows = read_facts(ledger, "kind, data")
+    return [json.loads(data) for name, data in rows if name == kind]
+
+
 def make_fresh(base: Path, *init: str) -> Journey:
     """A git repository, initialised with further words for `harness init`, its plan approved."""
     journey = make_project(base / "my project", base / "home")

@@ -1,6 +1,7 @@
 """`harness claude` in a terminal: the real CLI in a sandbox, the judge outside, the journey of the
 README by its tools, by Bash and by a slash command."""
 
+import json
 import shlex
 import shutil
 import sys
@@ -12,11 +13,11 @@ import pytest
 
 from harness.model_gateway.wire import tool_results
 from tests.cli.journey import Journey
-from tests.interactive.gateway import bash, call, open_gateway, shown
+from tests.interactive.gateway import bash, call, delegate, open_gateway, shown
 from tests.interactive.lab import must
 from tests.interactive.sklearn_repository import git
 from tests.interactive.tmux import Terminal, interactive
-from tests.judge.inside import SANDBOXES, left_over
+from tests.judge.inside import SANDBOXES, left_over, require_sandbox
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tmux") is None, reason="tmux is not installed: apt install tmux"
@@ -166,6 +167,64 @@ def test_a_session_that_is_resumed_goes_on(fresh: Journey) -> None:
     assert row_of(fresh, root) == {"experiment": "exp-0001", "evidence": "recomputed"}
     receipts = root / ".harness/receipts" / f"{session}.jsonl"
     assert '"sandbox":"bwrap"' in receipts.read_text().replace(" ", "")
+    ended(fresh.home)
+
+
+BUILDER = "model-builder"
+
+
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+def test_a_subagent_works_inside(fresh: Journey, sandbox: str) -> None:
+    """It asks the judge as its session does, writes its role's own file, and has no more in reach."""
+    require_sandbox(sandbox)
+    root = fresh.root
+    config = str(root / EXPERIMENT / "config.yaml")
+    tries = [
+        bash("secrets", f"cat '{fresh.state}'/ledger.db; echo over"),
+        bash("lower", "harness train exp-0001 --sandbox none; echo code $?"),
+        call("result", "Write", file_path=str(root / EXPERIMENT / "result.md"), content="9\n"),
+    ]
+    steps = [
+        [call("open", OPEN, hypothesis="centroids", rationale="They are blobs.")],
+        [call("config", "Write", file_path=config, content="model: centroids\n")],
+        tries,
+        "Built.",
+    ]
+    delegated = delegate("agent", "PLEASE BUILD", BUILDER)
+    prompts = {
+        # On a slow machine the tools are not there at once.
+        "PLEASE DELEGATE": [[bash("wait", "sleep 8")], [delegated], "DELEGATED-IT"],
+        "PLEASE TRAIN": [*an_experiment(root)[2:], "TRAINED-IT"],
+    }
+    words = ("--permission-mode", "default", "--allowedTools", f"Bash,Write,Agent,{OPEN}")
+    with (
+        open_gateway(prompts, {"PLEASE BUILD": steps}) as gateway,
+        interactive(root, fresh.home, gateway, *words, program=program(sandbox)) as terminal,
+    ):
+        terminal.say("PLEASE DELEGATE", until="DELEGATED-IT", patience=120.0)
+        terminal.say("PLEASE TRAIN", until="PLEASE TRAIN")
+        until(terminal, root / "over.txt")
+        terminal.wait_for("TRAINED-IT")
+        own = [item for item in gateway.requests if item.subagent]
+        results = tool_results(own[-1].body)
+    assert gateway.failure is None
+    assert f"harness: you are the {BUILDER}" in shown(own[0])
+    assert "SQLite format" not in results["secrets"]
+    assert "lowers isolation" in results["lower"]
+    assert "harness: " in results["result"]
+    assert not (root / EXPERIMENT / "result.md").exists()
+    assert "completed" in (root / "train.txt").read_text()
+    open_ = ", local sockets not isolated" if sandbox == "landlock" else ""
+    assert row_of(fresh, root) == {"experiment": "exp-0001", "evidence": f"recomputed{open_}"}
+    lines = [
+        json.loads(line)
+        for path in (root / ".harness/receipts").glob("*.jsonl")
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    assert {line["sandbox"] for line in lines} == {sandbox}
+    by_role = [line for line in lines if line.get("role") == BUILDER]
+    assert {line["event"] for line in by_role} >= {"PreToolUse", "PostToolUse"}
+    must(fresh.harness("ledger", "verify"))
     ended(fresh.home)
 
 

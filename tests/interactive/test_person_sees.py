@@ -6,12 +6,13 @@ import shutil
 
 import pytest
 
-from harness.model_gateway.wire import newest_text
+from harness.model_gateway.wire import newest_text, tool_results
 from tests.centroids import TRAIN
 from tests.cli.journey import Journey
 from tests.interactive.gateway import bash, call, open_gateway, shown
 from tests.interactive.lab import Lab, must
 from tests.interactive.tmux import interactive
+from tests.working_trees import clone, commit_all
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tmux") is None, reason="tmux is not installed: apt install tmux"
@@ -48,6 +49,33 @@ def test_the_start_a_denial_and_a_reminder(lab: Lab, size: tuple[int, int]) -> N
         assert "exp-0001 has runs that ended and no verdict" in screen
         assert PROGRAM not in screen.replace(" ", "")
     assert gateway.failure is None
+
+
+def test_a_fresh_clone_names_one_command_and_works_after_it(fresh: Journey) -> None:
+    """Its ledger is on another machine: every call is denied until the facts are imported."""
+    commit_all(fresh.root)
+    other = Journey(clone(fresh.root, fresh.root.parent / "clone"), fresh.home.parent / "another")
+    other.home.mkdir()
+    prompts = {
+        "PLEASE LOOK": [[bash("no", "ls")], "IT-IS-DENIED"],
+        "PLEASE LIST": [[bash("yes", "ls")], "IT-IS-LISTED"],
+    }
+    allowed = ("--allowedTools", "Bash")
+    size = (120, 40)
+    with open_gateway(prompts) as gateway:
+        with interactive(other.root, other.home, gateway, *allowed, size=size) as terminal:
+            screen = words(terminal.wait_for("startup says: harness:", "ledger import"))
+            assert "harness: guards do not work" in screen
+            screen = words(terminal.say("PLEASE LOOK", until="IT-IS-DENIED"))
+            assert "every tool call is denied, next: " in screen
+        must(other.harness("ledger", "import"))
+        with interactive(other.root, other.home, gateway, *allowed, size=size) as terminal:
+            terminal.wait_for("startup says: harness: toy v1 approved")
+            terminal.say("PLEASE LIST", until="IT-IS-LISTED")
+        results = [tool_results(item.body) for item in gateway.requests]
+    assert gateway.failure is None
+    assert any("harness ledger import" in told.get("no", "") for told in results)
+    assert any("train.py" in told.get("yes", "") for told in results)
 
 
 def test_an_alarm_wakes_a_session_that_waits(fresh: Journey) -> None:

@@ -16,7 +16,11 @@ from harness.guard.policy.decide import decide
 from harness.guard.policy.snapshot import in_tree, problem
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
-from harness.rendering.policy_snapshot import policy_snapshot, write_policy_snapshot
+from harness.rendering.policy_snapshot import (
+    other_state,
+    policy_snapshot,
+    write_policy_snapshot,
+)
 from harness.rendering.vendored_hooks import LIBRARY, vendored_files
 from harness.settings import create_config
 from tests import blobs
@@ -233,10 +237,8 @@ def test_snapshot_is_written_when_it_changed_and_read_back_whole(project):
     assert json.loads(path.read_text("utf-8"))["open_experiment"]["id"] == "exp-0001"
 
 
-def test_what_a_linked_worktree_has_in_work_stands_in_the_main_ones_snapshot(project, tmp_path):
-    """Hooks judge the worktree's files by it; both stand on one ledger."""
-    approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
-    root, tree = project.layout.root, tmp_path / "tree"
+def linked_tree(project, folder):
+    root, tree = project.layout.root, folder / "tree"
     git_dir = root / ".git" / "worktrees" / "tree"
     git_dir.mkdir(parents=True)
     (git_dir / "commondir").write_text("../..\n")
@@ -244,8 +246,18 @@ def test_what_a_linked_worktree_has_in_work_stands_in_the_main_ones_snapshot(pro
     (tree / ".git").write_text(f"gitdir: {git_dir}\n")
     (git_dir / "gitdir").write_text(f"{tree / '.git'}\n")
     (tree / ".harness" / "config.toml").write_text((root / ".harness" / "config.toml").read_text())
-    environment = {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path / "home")}
-    with open_project(tree, environment, clock=ManualClock()) as opened:
+    return tree
+
+
+def states(folder, name="state"):
+    return {"XDG_STATE_HOME": str(folder / name), "HOME": str(folder / "home")}
+
+
+def test_what_a_linked_worktree_has_in_work_stands_in_the_main_ones_snapshot(project, tmp_path):
+    """Hooks judge the worktree's files by it; both stand on one ledger."""
+    approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
+    root, tree = project.layout.root, linked_tree(project, tmp_path)
+    with open_project(tree, states(tmp_path), clock=ManualClock()) as opened:
         begun(opened)
         written = write_policy_snapshot(opened)
     assert written == root / ".harness" / "policy.json"
@@ -261,3 +273,27 @@ def test_what_a_linked_worktree_has_in_work_stands_in_the_main_ones_snapshot(pro
     assert not said["roles"]["model-builder"]["writes"]
     assert in_tree(said, str(root)) == {key: said[key] for key in own}
     assert in_tree(said, str(tmp_path)) == in_tree({**said, "trees": {}}, str(tree))
+
+
+def test_a_linked_worktree_writes_the_main_trees_own_settings(project, tmp_path):
+    tree = linked_tree(project, tmp_path)
+    with (tree / ".harness/config.toml").open("a") as config:
+        config.write('memory_dir = "elsewhere"\nhooks = "plugin"\n')
+    expected = policy_snapshot(project)
+    with open_project(tree, states(tmp_path), clock=ManualClock()) as opened:
+        written = write_policy_snapshot(opened)
+    assert json.loads(written.read_text()) == expected
+
+
+def test_a_linked_worktree_with_another_ledger_leaves_the_main_trees_hooks(project, tmp_path):
+    before = write_policy_snapshot(project).read_bytes()
+    tree = linked_tree(project, tmp_path)
+    with open_project(tree, states(tmp_path, "other"), clock=ManualClock()) as opened:
+        assert opened.layout.state != project.layout.state
+        written = write_policy_snapshot(opened)
+        assert other_state(opened.layout) == str(project.layout.state)
+        written.unlink()
+        write_policy_snapshot(opened)  # nothing is there to be turned
+        assert json.loads(written.read_text())["state"] == str(opened.layout.state)
+    assert other_state(project.layout) == ""
+    assert write_policy_snapshot(project).read_bytes() == before

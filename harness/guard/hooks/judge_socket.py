@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 SOCKET, CLIENT, SANDBOX = "HARNESS_JUDGE", "HARNESS_CLIENT", "HARNESS_JUDGE_SANDBOX"
+BESIDE = "HARNESS_JUDGE_BESIDE"
 """Set by `harness claude` for all that runs inside: the judge's socket, what `harness` is there,
-and the kind of sandbox."""
+the kind of sandbox, and who else was at work as the session began."""
 _DONE = b"x\0\0\0\x010"
 """The frame that says: exit code 0. See harness/judge/client.py."""
 

@@ -14,7 +14,7 @@ from harness.guard.policy.decide import role_of
 
 from .control_digests import control_digests
 from .hook_scene import HookAnswer
-from .judge_socket import CLIENT, SANDBOX, is_inside
+from .judge_socket import BESIDE, CLIENT, SANDBOX, is_inside
 from .other_plugins import changing_plugins
 from .other_plugins import said as said_of_plugins
 from .self_check import dead_guards
@@ -67,7 +67,9 @@ def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     warning += f"harness: {others}\n" if others else ""
     said = f"{warning}harness: {_mode(scene)}\n"
     context = said + _briefing(home, LONGEST - len(said))
-    return HookAnswer(context=context, person=_line(home, dead))
+    person, beside = _line(home, dead), scene.environment.get(BESIDE)
+    person += f"\nharness: {beside}" if beside else ""
+    return HookAnswer(context=context, person=person)
 
 
 def resumed_line(call: dict[str, Any], home: HookedProject, scene: HookScene) -> str:
@@ -104,11 +106,12 @@ def _mode(scene: HookScene) -> str:
     """Whether the judge is out of this session's reach; `harness
     doctor` says it too."""
     sandbox = scene.environment.get(SANDBOX)
+    others = scene.environment.get(BESIDE)
     if sandbox:
         return (
             f"this session runs in a sandbox ({sandbox}), the judge outside it. `harness` and the"
             " harness tools are requests to it; options that lower isolation are a person's."
-            f"{_asked(scene)}"
+            f"{_asked(scene)}{' As it began: ' + others if others else ''}"
         )
     return (
         "this session is not isolated from the judge, so scores say `recomputed, session not"
