@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from harness.artifacts.resources import in_words
 from harness.cli.answer import Answer, give
 from harness.cli.changing import changing
 from harness.cli.chosen import EXPERIMENT, chosen, require_id
@@ -301,6 +302,12 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
     parts = ["\n".join(head) + "\n"]
     for title in ("runs", "alarms", "imported", "evaluations", "decisions"):
         if rows := document[title]:
+            if title == "runs":
+                parts += _used(rows)
+                rows = [
+                    {name: value for name, value in row.items() if name != "resources"}
+                    for row in rows
+                ]
             rows = _drawn(rows) if title == "evaluations" else rows
             columns = list(rows[0])
             cells = [
@@ -309,6 +316,18 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
             ]
             parts.append(render_table(title, columns, cells))
     return parts
+
+
+def _used(runs: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        f"  {run['run']}  {'  '.join(in_words(run['resources']))}"
+        for run in runs
+        if run["resources"]
+    ]
+    if not lines:
+        return []
+    head = "used of the machine (peak, mean)"
+    return ["\n".join([head, *lines]) + "\n"]
 
 
 def _drawn(evaluations: list[dict[str, Any]]) -> list[dict[str, Any]]:

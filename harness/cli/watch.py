@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from harness.artifacts.resources import in_words
 from harness.cli.output import emit, environment, json_option, project_option, tell
 from harness.cli.reading import reading
 from harness.cli.tmux_pane import split
@@ -292,7 +293,13 @@ def _text(document: dict[str, Any]) -> list[str]:
     head = (
         f"{document['experiment']}: {document['state']} ({document['evidence']}, not recomputed)"
     )
-    return [head, render_table("", columns, rows) if rows else "no runs yet", *alarms]
+    used = [
+        f"{run['run']}  used  {'  '.join(in_words(run['resources']))}"
+        for run in document["runs"]
+        if run["resources"]
+    ]
+    table = render_table("", columns, rows) if rows else "no runs yet"
+    return [head, table, *used, *alarms]
 
 
 def _epoch(run: dict[str, Any]) -> str:

@@ -201,6 +201,14 @@ ARTIFACTS: tuple[Artifact, ...] = (
         "the detectors' alarms about its rows",
     ),
     Artifact(
+        "resources",
+        "resources.jsonl",
+        Scope.RUN,
+        HARNESS,
+        Form.JSONL,
+        "CPU, memory, disk and GPU that it used",
+    ),
+    Artifact(
         "checkpoints", "checkpoints", Scope.RUN, HARNESS, Form.FOLDER, "weights, by the run logger"
     ),
     Artifact(

@@ -82,6 +82,8 @@ class Run:
     rows: int = 0
     files: dict[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    resources: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Figure -> {peak, mean} of what it used of its machine; see artifacts.resources."""
 
     @property
     def handle(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from harness.ledger.failures import damaged
 from harness.ledger.replay import rebuild_state
 from harness.ledger.schema import APPLICATION_ID, KEPT, facts, metadata
 
-STATE_VERSION = 16
+STATE_VERSION = 17
 """Raise it with every change of a state table, or of what a fact does to one."""
 
 

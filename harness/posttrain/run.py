@@ -81,10 +81,10 @@ from harness.runs.interrupts import Interrupts
 from harness.runs.libraries import training_libraries
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
+from harness.runs.run_events import Event
 from harness.runs.run_tail import RunRows
 from harness.runs.supervisor import (
     EndedRun,
-    Event,
     RegisteredRun,
     SupervisedRun,
     announce,

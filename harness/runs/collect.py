@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import Tail
+from harness.artifacts.resources import merged
 from harness.domain.findings import CLOCK_SET, Finding
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
@@ -85,6 +86,12 @@ def close_run(
         reason=ending.reason,
         seconds=_sum(run.seconds, ending.seconds),
         rows=rows.count,
+        resources=merged(
+            [
+                (run.resources, run.seconds),
+                (ending.resources, ending.seconds),
+            ]
+        ),
         findings=[*_still_hold(run), *ending.findings, *problems],
     )
     # run.json comes first: the fact holds the hashes of all files, run.json's among them. After a

@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.artifacts.content import open_regular
 from harness.artifacts.metrics_file import Row
 from harness.artifacts.metrics_notes import not_restored
+from harness.artifacts.resources import Summary
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import ABSENT, BYPASSED, Finding
 from harness.domain.plain_text import plain
@@ -43,6 +44,8 @@ class Ending:
     exit_code: int | None = None
     seconds: float | None = None
     findings: list[Finding] = field(default_factory=list)
+    resources: Summary = field(default_factory=dict)
+    """What it used of its machine."""
 
 
 def by_itself(run: Run, code: int, rows: RunRows, stderr: list[str]) -> Ending:

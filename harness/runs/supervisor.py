@@ -7,12 +7,13 @@ import hashlib
 import secrets
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from harness.artifacts.metrics_file import Row
+from harness.artifacts.resources import Summary
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import Finding
 from harness.domain.records import Run
@@ -49,16 +50,14 @@ from harness.runs.launchers.launcher import (
     RunCommand,
     open_launcher,
 )
-from harness.runs.run_events import alarm_event, epoch_event
+from harness.runs.resources import ResourceLog
+from harness.runs.run_events import Event, Progress, alarm_event
 from harness.runs.run_tail import RunRows, RunTail
 from harness.runs.tellings import Seen
 from harness.runs.workspace import Workspace, remove_workspace
 
 _POLL_SECONDS = 0.1
-_EVENT_SECONDS = 1.0
 _OUTPUT_SECONDS = 5.0
-
-Event = Callable[[dict[str, Any]], None]
 
 
 class HasRun(Protocol):
@@ -89,13 +88,20 @@ class EndedRun:
     seconds: float | None = None
     findings: list[Finding] = field(default_factory=list)
     """What the supervisor saw of its rows and of its processes."""
+    resources: Summary = field(default_factory=dict)
     told: Mapping[str, Seen] = field(default_factory=dict)
     """What it saw of the checkpoints that the rows tell of, by the name that they give."""
 
     def measured(self, ending: Ending) -> Ending:
         """`ending` with what was measured."""
         findings = [*ending.findings, *self.findings]
-        return replace(ending, exit_code=self.exit_code, seconds=self.seconds, findings=findings)
+        return replace(
+            ending,
+            exit_code=self.exit_code,
+            seconds=self.seconds,
+            findings=findings,
+            resources=self.resources,
+        )
 
 
 @dataclass(kw_only=True)
@@ -209,18 +215,21 @@ def _start_and_follow(
     before = tail.before()
     _take(task, alarms, before)
     watch = CheckpointWatch(project, run, before)
-    progress = _Progress(task.on_event, tail.rows)
+    progress = Progress(task.on_event, tail.rows)
     try:
         handle = launcher.submit(_command(task, registered))
     except (OSError, HarnessError) as error:
         return EndedRun(run=run, began=began, rows=tail.rows, cut=never_started(error))
     start, cut = clock.monotonic(), None
+    place = project.layout.run(run.experiment, run.id, "resources")
+    used = ResourceLog(place, clock)
     # From here on something runs. Whatever happens, a signal or an error of ours, it is ended, with
     # all that it started, before the run is closed.
     try:
         run = _record_start(task, run, handle)
         with interrupts.heeded():
-            cut = _follow(task, run, launcher, handle, tail, alarms, watch, progress)
+            looks = _Looks(tail, alarms, watch, progress, used)
+            cut = _follow(task, run, launcher, handle, looks)
     except KeyboardInterrupt:
         cut = cancelled()
     finally:
@@ -240,6 +249,7 @@ def _start_and_follow(
         exit_code=launcher.poll(handle, seconds=0),
         seconds=seconds,
         findings=[*leftovers(run, killed.left), *tail.findings()],
+        resources=used.end(),
         told=watch.end(),
     )
 
@@ -291,25 +301,34 @@ def _record_start(task: SupervisedRun[Report], run: Run, handle: Handle) -> Run:
     return run
 
 
+class _Looks(NamedTuple):
+    """What looks at a run while it goes on."""
+
+    tail: RunTail
+    alarms: RunAlarms
+    watch: CheckpointWatch
+    progress: Progress
+    used: ResourceLog
+
+
 def _follow(
     task: SupervisedRun[Report],
     run: Run,
     launcher: Launcher,
     handle: Handle,
-    tail: RunTail,
-    alarms: RunAlarms,
-    watch: CheckpointWatch,
-    progress: "_Progress",
+    looks: "_Looks",
 ) -> Ending | None:
     """Watch until the command ends by itself (None) or has to be ended (how)."""
     start = task.project.clock.monotonic()
+    tail, alarms = looks.tail, looks.alarms
     while launcher.poll(handle, seconds=_POLL_SECONDS) is None:
         new = tail.look()
-        watch.take(new)
+        looks.watch.take(new)
         for alarm in _take(task, alarms, new):
             task.on_event(alarm_event(tail.rows.run, alarm))
+        looks.used.look(lambda: launcher.processes(handle))
         elapsed = task.project.clock.monotonic() - start
-        progress.show(new, elapsed)
+        looks.progress.show(new, elapsed)
         if (fatal := alarms.fatal()) is not None:
             return by_alarm(run, fatal)
         if (ending := task.limit(elapsed, tail.rows)) is not None:
@@ -352,32 +371,3 @@ def announce_end(task: SupervisedRun[Report], run: Run) -> None:
     name = f"{run.experiment}/{run.id}"
     text = f"{name}  {run.status}: {run.reason}"
     task.on_event({"kind": "run", "run": name, "status": run.status.value, "text": text})
-
-
-class _Progress:
-    """The newest epoch, at most once a second, and the last one in any case."""
-
-    def __init__(self, on_event: Event, rows: RunRows) -> None:
-        self._on_event, self._rows = on_event, rows
-        self._latest: Row | None = None
-        self._shown_at = -_EVENT_SECONDS
-
-    def show(self, new: list[Row], elapsed: float) -> None:
-        self._note(new)
-        if elapsed - self._shown_at >= _EVENT_SECONDS and self._tell():
-            self._shown_at = elapsed
-
-    def end(self, new: list[Row]) -> None:
-        self._note(new)
-        self._tell()
-
-    def _note(self, new: list[Row]) -> None:
-        epochs = [row for row in new if row.get("event") == "epoch"]
-        self._latest = epochs[-1] if epochs else self._latest
-
-    def _tell(self) -> bool:
-        if self._latest is None:
-            return False
-        self._on_event(epoch_event(self._rows.run, self._latest, self._rows.total_epochs))
-        self._latest = None
-        return True

@@ -35,7 +35,8 @@ from harness.runs.collect import write_run_json
 from harness.runs.environment import fresh_folder
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
-from harness.runs.supervisor import Event, new_token
+from harness.runs.run_events import Event
+from harness.runs.supervisor import new_token
 from harness.runs.train import TrainReport, with_config
 from harness.runs.train_job import TrainJob, prepare
 from harness.runs.workspace import taking

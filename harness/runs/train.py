@@ -36,11 +36,11 @@ from harness.runs.interrupts import Interrupts
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
 from harness.runs.resume import resumptions
+from harness.runs.run_events import Event
 from harness.runs.run_tail import RunRows
 from harness.runs.startable import require_startable
 from harness.runs.supervisor import (
     EndedRun,
-    Event,
     RegisteredRun,
     SupervisedRun,
     new_token,

@@ -9,6 +9,7 @@ from textwrap import wrap
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from harness.artifacts.resources import in_words
 from harness.detectors.alarm import Alarm, Severity
 from harness.domain.plain_text import one_line
 from harness.views.follow import Follower, RunView, Target
@@ -96,7 +97,13 @@ def block(
     picture = view.picture
     lines = [_title(view), _progress(view, width, ascii_only=ascii_only)]
     tail = [
-        line for parts in (_costs(picture), _saved(picture)) for line in _wrapped(parts, width)
+        line
+        for parts in (
+            _costs(picture),
+            in_words(picture.used),
+            _saved(picture),
+        )
+        for line in _wrapped(parts, width)
     ]
     alarms = [line for alarm in picture.alarms for line in _alarm(alarm, width)]
     notes = [Text(f"note: {note}", style="dim") for note in view.notes]

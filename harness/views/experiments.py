@@ -125,6 +125,7 @@ def _runs(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
             "sandbox": run.sandbox,
             "caller": run.caller,
             "libraries": run.environment.get("libraries", "")[:_DIGITS] or None,
+            "resources": run.resources,
             "reason": run.reason,
         }
         for run in ledger.runs(experiment)

@@ -23,6 +23,7 @@ from harness.runs.alarms import watch_settings
 from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
 from harness.views.run_picture import RunPicture, shown_metrics
 from harness.views.snapshot import active
+from harness.views.usage_tail import UsageTail
 
 _ALARM_BYTES = 4 << 20
 LOOKED_AT = 20
@@ -159,6 +160,7 @@ class ExperimentFollower:
             run["alarms"] = (
                 [] if follower is None else [alarm.plain() for alarm in follower.picture.alarms]
             )
+            run["resources"] = {} if follower is None else follower.picture.used
         return document
 
 
@@ -173,12 +175,14 @@ class _RunFollower:
         self._name = f"{run.experiment}/{run.id}"
         self._alarms = ByteTail(place(run.experiment, run.id, "alarms"), follow=False)
         self._alarm_lines = LineFeed()
+        self._used = UsageTail(place(run.experiment, run.id, "resources"))
         self._reported: set[tuple[str, str, int]] = set()
         self._heart = Heart(project.clock)
 
     def poll(self) -> list[News]:
         rows = self.reader.read_more()
         self._heart.beat(self.reader.modified, self.reader.size)
+        self.picture.used = self._used.read() or self.run.resources
         news = self._take(rows)
         news += self._raised(self._new_alarms())
         return news

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.artifacts.resources import in_words, merged
 from harness.domain.grade import Grade
 from harness.domain.plain_text import cell, inline
 from harness.domain.records import Experiment
@@ -85,6 +86,9 @@ def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
     return {
         **{name: row[name] for name in ("experiment", "status", "hypothesis", "parent", "tier")},
         **{name: row[name] for name in ("verdict", "gate", "launches")},
+        "resources": merged(
+            (run.resources, run.seconds) for run in project.ledger.runs(record.id)
+        ),
         "validation": split_score(project, record, Split.VALIDATION),
         "held_out": split_score(project, record, Split.HELD_OUT),
         "compared": None if comparison is None else explain(comparison),
@@ -258,6 +262,10 @@ def _spent(document: Mapping[str, Any]) -> Iterator[str]:
     experiments, minutes = budget["experiments"], budget["minutes"]
     yield f"- experiments: {experiments['used']} of {experiments['of']}"
     yield f"- training: {minutes['used']:g} of {minutes['of']:g} minutes"
+    for row in document["experiments"]:
+        if told := ", ".join(in_words(row["resources"])):
+            used = f"{row['experiment']} used at most: {told}"
+            yield from _wrapped(used, item=True)
     if budget["usd"] is not None:
         yield f"- models: {budget['usd']['used']:.2f} of {budget['usd']['of']:.2f} USD"
 

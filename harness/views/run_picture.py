@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from harness.artifacts.metrics_notes import not_restored
+from harness.artifacts.resources import Summary
 from harness.detectors.alarm import Alarm, open_alarms
 from harness.detectors.base import row_from
 from harness.detectors.kinds import WatchSettings
@@ -57,6 +58,8 @@ class RunPicture:
         self.checkpoint_place: float | None = None
         self.summary: dict[str, float] = {}
         self.said: str | None = None
+        self.used: Summary = {}
+        """Peak and mean of what it used of its machine, where the supervisor looked."""
         self.resumes = 0
         self.not_put_back: str | None = None
         """What the newest inexact resume did not restore."""

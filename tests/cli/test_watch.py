@@ -54,6 +54,17 @@ def test_rows_come_while_it_trains_and_watching_ends_with_it(journey: Journey) -
     assert (once.document["experiment"], once.document["state"]) == ("exp-0001", "ended")
     assert [run["status"] for run in once.document["runs"]] == ["completed"] * 3
 
+    # What each used is told wherever a person looks, with peak and mean.
+    for run in once.document["runs"]:
+        assert {"cpu", "memory_bytes", "disk_bytes"} <= set(run["resources"])
+        assert run["resources"]["memory_bytes"]["peak"] > 1_000_000
+    assert watching.stdout.count("  used  CPU ") == 3
+    assert " cores, mean " in journey.harness("watch", "--once").stdout
+    shown = journey.harness("experiment", "show", "exp-0001")
+    assert "used of the machine (peak, mean)" in shown.stdout
+    assert shown.stdout.count(" cores, mean ") == 3
+    assert "- exp-0001 used at most: CPU " in journey.harness("report").stdout
+
 
 def watcher(journey: Journey) -> "subprocess.Popen[str]":
     """`harness watch --until-alarm`, as a session starts it beside the training."""

@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 from typing import Any, ClassVar
 
+import psutil
 import pytest
 from runs_support import Trainer
 
@@ -56,6 +57,9 @@ class MemoryLauncher:
 
     def output(self, handle: Handle, *, seconds: float) -> None:
         self.calls.append("output")
+
+    def processes(self, handle: Handle) -> list[psutil.Process]:
+        return []
 
     def lost(self, handle: Handle) -> bool:
         return self.forgets

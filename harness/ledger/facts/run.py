@@ -95,6 +95,7 @@ class RunRegistered(Fact):
             "rows": 0,
             "files": {},
             "findings": [],
+            "resources": {},
         }
         state.insert("runs", row)
 
@@ -175,6 +176,7 @@ class RunEnded(Fact):
     rows: int  # in metrics.jsonl
     files: dict[str, str] = field(default_factory=dict)  # artifact -> hash at the end of the run
     findings: Sequence[Finding] = ()
+    resources: dict[str, Any] = field(default_factory=dict)  # figure -> {peak, mean}
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -249,7 +251,7 @@ runs = sa.Table(
     *required(sa.Text, "reason"),
     sa.Column("seconds", sa.Float),
     *required(sa.Integer, "rows"),
-    *required(JSON, "files", "findings"),
+    *required(JSON, "files", "findings", "resources"),
     sa.Index("runs_status", "status"),
 )
 

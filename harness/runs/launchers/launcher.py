@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import psutil
+
 from harness.domain.records import Run
 from harness.errors import ConfigError
 
@@ -62,6 +64,10 @@ class Launcher(Protocol):
 
     def output(self, handle: Handle, *, seconds: float) -> None:
         """Wait until the output is in the command's two files, at most `seconds`."""
+        ...
+
+    def processes(self, handle: Handle) -> list[psutil.Process]:
+        """What runs of the command on this machine; nothing where it runs on another."""
         ...
 
     def lost(self, handle: Handle) -> bool:

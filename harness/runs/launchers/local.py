@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import psutil
+
 from harness.domain import variables
 from harness.process import (
     Mark,
@@ -78,6 +80,12 @@ class LocalLauncher:
     def output(self, handle: Handle, *, seconds: float) -> None:
         for pump in self._started[handle["pid"]].pumps:
             pump.finish(seconds)
+
+    def processes(self, handle: Handle) -> list[psutil.Process]:
+        with contextlib.suppress(psutil.Error):
+            first = psutil.Process(handle["pid"])
+            return [first, *first.children(recursive=True)]
+        return []
 
     def lost(self, handle: Handle) -> bool:
         return handle["pid"] not in self._started and not is_same_alive(handle)
