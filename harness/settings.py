@@ -5,11 +5,12 @@ import re
 import secrets
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.domain.commands import found
+from harness.domain.notices import Notify, read_notify
 from harness.domain.statuses import HooksMode
 from harness.errors import ConfigError, NotFoundError
 from harness.files import atomic_write
@@ -24,6 +25,7 @@ _KEYS = {
     "known_checkpoints",
     "hooks",
     "launcher",
+    "notify",
 }
 
 
@@ -50,6 +52,8 @@ class Settings:
     """The choice of `harness init --hooks`; None: the project's files show it."""
     launcher: str | None = None
     """Where commands of runs are started, a name of `runs.launchers`; None: on this machine."""
+    notify: Notify | None = None
+    """Whom it tells what a person waits for."""
 
 
 def granted(settings: Settings) -> tuple[Path, ...]:
@@ -153,6 +157,11 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         known_checkpoints=tuple(known),
         hooks=_hooks(path, values),
         launcher=_text(path, values, "launcher"),
+        notify=read_notify(
+            values.get("notify"),
+            where=str(path),
+            root=root,
+        ),
     )
 
 
@@ -171,15 +180,23 @@ def _values(path: Path) -> dict[str, object]:
             f"{path} cannot be read: {error.strerror}.", hint="Check its permissions."
         ) from error
     for key, value in values.items():
-        if any(
-            "\0" in item
-            for item in (value if isinstance(value, list) else [value])
-            if isinstance(item, str)
-        ):
+        if any("\0" in item for item in _texts(value)):
             raise ConfigError(
                 f"{path}: {key} holds a NUL character.", hint=f"Correct or remove {key}."
             )
     return values
+
+
+def _texts(value: object) -> list[str]:
+    """All texts in a value of config.toml."""
+    if isinstance(value, str):
+        return [value]
+    inner: Iterable[object] = ()
+    if isinstance(value, list):
+        inner = value
+    elif isinstance(value, dict):
+        inner = value.values()
+    return [text for one in inner for text in _texts(one)]
 
 
 def require_interpreter(settings: Settings) -> str:

@@ -7,13 +7,14 @@ from typing import Any
 
 from harness.artifacts.locate import Layout
 from harness.domain.grade import Caller, CallerKind
+from harness.domain.notices import Notice
 from harness.domain.sandbox import Sandbox
 from harness.driver.environment import session_folders
 from harness.driver.session import end_session_processes
 from harness.driver.steps import StepRunner
 from harness.driver.supervisors import is_held, is_supervised
 from harness.driver.vouching import vouching
-from harness.errors import RefusedError, UsageError
+from harness.errors import HarnessError, RefusedError, UsageError
 from harness.guard.own_python import require_out_of_reach
 from harness.ledger.facts import ApprovedPlan, LoopEnded, Session, SessionEnded
 from harness.ledger.ledger import Ledger
@@ -30,6 +31,7 @@ from harness.model_gateway.scripted import Scripted
 from harness.process import identity, is_same_alive
 from harness.rendering.derived import write_derived
 from harness.runs.lock import looping
+from harness.runs.notify import Notifier
 from harness.runs.recover import recover
 
 KEY = "ANTHROPIC_API_KEY"
@@ -112,12 +114,45 @@ def run_loop(
     with looping(layout), vouching(layout.state, project.caller, layout.root):
         _close_leftovers(project, on_progress)
         gateway.start()
+        notifier = Notifier(project, lambda text: on_progress({"event": "notify", "text": text}))
         try:
             runner = StepRunner(project, gateway, sandbox, on_progress)
-            return _loop(project, plan, gateway, runner, on_progress)
+            ended = _loop(project, plan, gateway, runner, on_progress)
+            _notify_end(notifier, ended)
+            return ended
+        except HarnessError as error:
+            _notify_broken(notifier, plan, error)
+            raise
         finally:
             gateway.stop()
             write_derived(project)
+            notifier.close()
+
+
+def _notify_end(notifier: Notifier, ended: LoopEnded) -> None:
+    first = {
+        StopReason.WAITING: Notice.GATE,
+        StopReason.BUDGET: Notice.BUDGET,
+    }.get(StopReason(ended.reason), Notice.END)
+    notifier.send_any(
+        (first, Notice.END),
+        f"loop ended: {ended.reason}. {ended.detail}",
+        plan=ended.plan,
+        reason=ended.reason,
+        detail=ended.detail,
+        next="harness status",
+    )
+
+
+def _notify_broken(notifier: Notifier, plan: ApprovedPlan, error: HarnessError) -> None:
+    notifier.send(
+        Notice.END,
+        f"loop broke off: {error.message}",
+        plan=plan.name,
+        reason=error.code,
+        detail=f"{error.message} {error.hint}",
+        next="harness continue",
+    )
 
 
 def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:

@@ -24,6 +24,7 @@ from harness.settings import (
     state_home,
 )
 
+_TABLE = re.compile(r"(?m)^[ \t]*\[")
 _HOOKS_LINE = re.compile(r"(?m)^hooks[ \t]*=.*$")
 _MEMORY = ".harness/memory"
 _OWN = frozenset({".claude", ".harness", ".git"})
@@ -172,4 +173,10 @@ def _with_mode(config: str, mode: HooksMode, before: HooksMode | None) -> str:
     if before is mode or (before is None and mode is HooksMode.PROJECT):
         return config
     line = f'hooks = "{mode}"'
-    return _HOOKS_LINE.sub(line, config) if before is not None else f"{config.rstrip()}\n{line}\n"
+    if before is not None:
+        return _HOOKS_LINE.sub(line, config)
+    # Before the first table: what follows a table's head is the table's.
+    table = _TABLE.search(config)
+    end = len(config) if table is None else table.start()
+    above, below = config[:end].rstrip(), config[end:]
+    return f"{above}\n{line}\n" + (f"\n{below}" if below else "")

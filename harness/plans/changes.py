@@ -202,11 +202,18 @@ def first_approval(
     others = file_changes({}, {path: sha256, **tables})
     return Changes(
         what=f"{name} version 1" + (_OF_AGENTS if of_agents else ""),
-        fields=tuple(listing(content)),
+        fields=(*listing(content), *_notified(project)),
         files=(*others, *code),
         diff=tuple(_texts(project.layout.objects, code)),
         first=True,
     )
+
+
+def _notified(project: Project) -> Iterator[str]:
+    """What config.toml starts outside every sandbox."""
+    notify = project.settings.notify
+    for words in () if notify is None else notify.words:
+        yield f"notify of config.toml {words}, outside every sandbox"
 
 
 def _texts(objects: Path, files: Sequence[FileChange]) -> Iterator[str]:

@@ -50,6 +50,7 @@ from harness.runs.launchers.launcher import (
     RunCommand,
     open_launcher,
 )
+from harness.runs.notify import AlarmNotices, Notifier
 from harness.runs.resources import ResourceLog
 from harness.runs.run_events import Event, Progress, alarm_event
 from harness.runs.run_tail import RunRows, RunTail
@@ -214,6 +215,8 @@ def _start_and_follow(
     alarms, tail = RunAlarms(project, run), RunTail(rows_of(project.layout, run), clock)
     before = tail.before()
     _take(task, alarms, before)
+    notifier = Notifier(project, lambda text: task.on_event({"kind": "notify", "text": text}))
+    notices = AlarmNotices(notifier, tail.rows.run)
     watch = CheckpointWatch(project, run, before)
     progress = Progress(task.on_event, tail.rows)
     try:
@@ -228,7 +231,7 @@ def _start_and_follow(
     try:
         run = _record_start(task, run, handle)
         with interrupts.heeded():
-            looks = _Looks(tail, alarms, watch, progress, used)
+            looks = _Looks(tail, alarms, watch, progress, used, notices)
             cut = _follow(task, run, launcher, handle, looks)
     except KeyboardInterrupt:
         cut = cancelled()
@@ -237,10 +240,10 @@ def _start_and_follow(
         killed = _end(task, run, launcher, handle)
     # One more look, after everything has ended: it takes what was written since the last one.
     last = tail.look()
-    for alarm in _take(task, alarms, last):
-        task.on_event(alarm_event(tail.rows.run, alarm))
+    _tell_alarms(task, _take(task, alarms, last), notices)
     watch.take(last)
     progress.end(last)
+    notifier.close()
     return EndedRun(
         run=run,
         began=began,
@@ -309,6 +312,7 @@ class _Looks(NamedTuple):
     watch: CheckpointWatch
     progress: Progress
     used: ResourceLog
+    notices: AlarmNotices
 
 
 def _follow(
@@ -324,8 +328,7 @@ def _follow(
     while launcher.poll(handle, seconds=_POLL_SECONDS) is None:
         new = tail.look()
         looks.watch.take(new)
-        for alarm in _take(task, alarms, new):
-            task.on_event(alarm_event(tail.rows.run, alarm))
+        _tell_alarms(task, _take(task, alarms, new), looks.notices)
         looks.used.look(lambda: launcher.processes(handle))
         elapsed = task.project.clock.monotonic() - start
         looks.progress.show(new, elapsed)
@@ -342,6 +345,17 @@ def _take(task: SupervisedRun[Report], alarms: RunAlarms, rows: list[Row]) -> li
     """The new alarms of new rows."""
     task.take(rows)
     return alarms.take(rows)
+
+
+def _tell_alarms(
+    task: SupervisedRun[Report],
+    raised: list[Alarm],
+    notices: AlarmNotices,
+) -> None:
+    run = notices.run
+    for alarm in raised:
+        task.on_event(alarm_event(run, alarm))
+        notices.tell(alarm.plain())
 
 
 def _end(

@@ -1,0 +1,170 @@
+"""Tells a person what the loop waits for or met: by a command, by a webhook.
+
+Each notice goes on its way in a thread of its own: nothing waits for it but the end. A failure is
+told, and ends nothing.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.clock import iso
+from harness.domain.commands import for_helpers
+from harness.domain.notices import Notice, Notify, host_of
+from harness.domain.plain_text import one_line
+from harness.files import pretty_json
+from harness.ledger.project import Project
+from harness.process import SYSTEM_FOLDERS, run
+
+SECONDS = 10.0
+"""For the command, and for the whole POST."""
+MOST_ALARMS = 5
+"""Of one run that are told: what follows is in the run's page."""
+_SAID = 200
+
+Tell = Callable[[str], None]
+
+
+class Notifier:
+    """The notices of one process; nothing without `notify` in an approved config.toml."""
+
+    def __init__(self, project: Project, tell: Tell) -> None:
+        self._project, self._tell = project, tell
+        self._notify = _approved(project)
+        self._threads: list[threading.Thread] = []
+        self._problems: list[str] = []
+
+    def send(self, notice: Notice, text: str, **more: Any) -> None:
+        """`more`: what the document says beside event, time, project and text."""
+        self.send_any((notice,), text, **more)
+
+    def send_any(self, notices: tuple[Notice, ...], text: str, **more: Any) -> None:
+        """Once, when one of `notices` is wanted; the document has the first one's name."""
+        notify = self._notify
+        if notify is None or notify.on.isdisjoint(notices):
+            return
+        settings = self._project.settings
+        document = {
+            "event": notices[0].value,
+            "at": iso(self._project.clock.now()),
+            "project": settings.project_id,
+            "folder": str(settings.root),
+            "text": one_line(text),
+            **more,
+        }
+        self._start(notify, pretty_json(document).encode())
+
+    def close(self) -> None:
+        """Wait for what is on its way, then tell what failed."""
+        for thread in self._threads:
+            thread.join(2 * SECONDS + 1)
+        self._threads = []
+        problems, self._problems = self._problems, []
+        for problem in problems:
+            self._tell(f"notify: {problem}; the work goes on")
+
+    def _start(self, notify: Notify, data: bytes) -> None:
+        thread = threading.Thread(
+            target=self._deliver,
+            args=(notify, data),
+            name="notify",
+            daemon=True,
+        )
+        thread.start()
+        self._threads.append(thread)
+
+    def _deliver(self, notify: Notify, data: bytes) -> None:
+        for problem in (_run(notify, data), _post(notify, data)):
+            if problem is not None:
+                self._problems.append(one_line(problem))
+
+
+class AlarmNotices:
+    """The alarms of one run: one notice a code, the first few of them."""
+
+    def __init__(self, notifier: Notifier, run: str) -> None:
+        self._notifier, self.run = notifier, run
+        self._told: set[str] = set()
+
+    def tell(self, alarm: Mapping[str, Any]) -> None:
+        """`alarm` as Alarm.plain gives it; notes, and ends of alarms, tell nothing."""
+        code = alarm["code"]
+        if alarm["severity"] == "note" or alarm["recovered"]:
+            return
+        if code in self._told or len(self._told) >= MOST_ALARMS:
+            return
+        self._told.add(code)
+        experiment = self.run.partition("/")[0]
+        self._notifier.send(
+            Notice.ALARM,
+            f"{self.run}: {alarm['severity']} {code}: {alarm['message']}",
+            experiment=experiment,
+            run=self.run,
+            alarm=dict(alarm),
+            next=f"harness experiment show {experiment}",
+        )
+
+
+def _approved(project: Project) -> Notify | None:
+    """As a person approved it: before a plan stands, nobody has."""
+    layout = project.layout
+    try:
+        approved = layout.approved_config.read_bytes()
+        now = layout.project("config_toml").read_bytes()
+    except OSError:
+        return None
+    return project.settings.notify if approved == now else None
+
+
+def _run(notify: Notify, data: bytes) -> str | None:
+    """What went wrong."""
+    if not notify.command:
+        return None
+    # Programs of the system and the whole path that a person wrote, in no folder of the project.
+    environment = for_helpers(os.environ)
+    environment["PATH"] = os.pathsep.join(SYSTEM_FOLDERS)
+    home = environment.get("HOME", os.sep)
+    name = notify.command[0]
+    try:
+        done = run(
+            notify.command,
+            cwd=Path(home),
+            environment=environment,
+            seconds=SECONDS,
+            stdin=data,
+            most_bytes=1 << 16,
+        )
+    except OSError as error:
+        return f"{name} cannot be started: {error.strerror}"
+    if done.timed_out:
+        return f"{name} took longer than {SECONDS:g} s and was ended"
+    if done.code != 0:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        last = said.splitlines()[-1][:_SAID] if said else "nothing on stderr"
+        return f"{name} ended with exit code {done.code}: {last}"
+    return None
+
+
+def _post(notify: Notify, data: bytes) -> str | None:
+    """What went wrong; an address may hold a secret, so only its host is named."""
+    if notify.webhook is None:
+        return None
+    # Late: nobody else who trains needs a client.
+    import httpx
+
+    host = host_of(notify.webhook)
+    try:
+        answer = httpx.post(
+            notify.webhook,
+            content=data,
+            headers={"content-type": "application/json"},
+            timeout=SECONDS / 2,
+            follow_redirects=False,
+        )
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return f"{host} was not reached: {type(error).__name__}"
+    if not answer.is_success:
+        return f"{host} answered {answer.status_code}"
+    return None
