@@ -139,14 +139,7 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
             hint='E.g. known_checkpoints = ["weights/base.pt"].',
         )
     state = state_home(environment) / project_id
-    for item in readable:
-        real = Path(item).resolve()
-        if real.is_relative_to(state) or state.is_relative_to(real):
-            raise ConfigError(
-                f"{path}: readable {item!r} would open the state directory {state}, with held-out"
-                " data, to agents.",
-                hint="Name narrower folders, or move the state directory with XDG_STATE_HOME.",
-            )
+    _require_closed(path, readable, state)
     return Settings(
         root=root,
         state=state,
@@ -163,6 +156,17 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
             root=root,
         ),
     )
+
+
+def _require_closed(path: Path, readable: list[str], state: Path) -> None:
+    for item in readable:
+        real = Path(item).resolve()
+        if real.is_relative_to(state) or state.is_relative_to(real):
+            raise ConfigError(
+                f"{path}: readable {item!r} would open the state directory {state}, with held-out"
+                " data, to agents.",
+                hint="Name narrower folders, or move the state directory with XDG_STATE_HOME.",
+            )
 
 
 def _values(path: Path) -> dict[str, object]:

@@ -7,8 +7,11 @@ told, and ends nothing.
 import os
 import threading
 from collections.abc import Callable, Mapping
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from harness.clock import iso
 from harness.domain.commands import for_helpers
@@ -25,6 +28,16 @@ MOST_ALARMS = 5
 _SAID = 200
 
 Tell = Callable[[str], None]
+
+
+class _Stays(HTTPRedirectHandler):
+    """Follows nobody to another server: what is told is for the named one."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = build_opener(_Stays)
 
 
 class Notifier:
@@ -151,20 +164,20 @@ def _post(notify: Notify, data: bytes) -> str | None:
     """What went wrong; an address may hold a secret, so only its host is named."""
     if notify.webhook is None:
         return None
-    # Late: nobody else who trains needs a client.
-    import httpx
-
     host = host_of(notify.webhook)
+    request = Request(
+        notify.webhook,
+        data=data,
+        headers={"Content-Type": "application/json"},
+        method="POST",
+    )
     try:
-        answer = httpx.post(
-            notify.webhook,
-            content=data,
-            headers={"content-type": "application/json"},
-            timeout=SECONDS / 2,
-            follow_redirects=False,
-        )
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return f"{host} was not reached: {type(error).__name__}"
-    if not answer.is_success:
-        return f"{host} answered {answer.status_code}"
+        with _OPENER.open(request, timeout=SECONDS / 2) as answer:
+            answer.read(1)
+    except HTTPError as error:
+        error.close()
+        return f"{host} answered {error.code}"
+    except (OSError, HTTPException, ValueError) as error:
+        why = getattr(error, "reason", error)
+        return f"{host} was not reached: {type(why).__name__}"
     return None

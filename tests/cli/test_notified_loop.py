@@ -13,24 +13,24 @@ BUDGET = "experiments: 8, run_minutes: 2, total_minutes: 20"
 def test_the_end_by_a_budget_is_told(tmp_path: Path) -> None:
     journey = make_project(tmp_path / "project", tmp_path / "home")
     plan = journey.root / "plan.md"
-    plan.write_text(plan.read_text().replace(BUDGET, f"{BUDGET}, usd: 1"))
-    assert journey.harness("init").exit_code == 0
+    plan.write_text(plan.read_text().replace(BUDGET, f"{BUDGET}, usd: 9"))
     heard, program = tmp_path / "heard.json", tmp_path / "tell.py"
     program.write_text(f"import sys; open({str(heard)!r}, 'w').write(sys.stdin.read())")
     config = journey.root / ".harness/config.toml"
     words = json.dumps([sys.executable, str(program)])
-    config.write_text(f"{config.read_text()}\n[notify]\ncommand = {words}\n")
-    assert journey.harness("plan", "approve").exit_code == 0
+    config.parent.mkdir()
+    config.write_text(f'project_id = "toy-12345678"\n\n[notify]\ncommand = {words}\n')
     # `init` writes its line about hooks before the table, not into it.
-    changed = journey.harness("init", "--hooks", "none", "--json")
-    assert changed.exit_code == 0, changed.stderr
+    made = journey.harness("init", "--hooks", "none")
+    assert made.exit_code == 0, made.stderr
     assert re.search(r'(?s)hooks = "none"\n.*\[notify\]\ncommand', config.read_text())
-    spent = {"id": "1", "plan": "toy", "session": "s", "role": "oracle", "worst_usd": 1.5}
+    assert journey.harness("plan", "approve").exit_code == 0
+    spent = {"id": "1", "plan": "toy", "session": "s", "role": "oracle", "worst_usd": 9.5}
     (journey.state / "spending.jsonl").write_text(json.dumps(spent) + "\n")
     scenario = tmp_path / "scenario.yaml"
-    scenario.write_text("sessions: []\n")
+    scenario.write_text("sessions: [{role: oracle, turns: [{text: done}]}]\n")
     ended = journey.harness("run", "--scenario", str(scenario), "--json")
     assert (ended.exit_code, ended.document["reason"]) == (1, "budget"), ended.stderr
     told = json.loads(heard.read_text())
     assert (told["event"], told["reason"], told["plan"]) == ("budget", "budget", "toy")
-    assert told["detail"] == "1.50 of 1.00 USD are used (budget.usd)."
+    assert told["detail"] == "9.50 of 9.00 USD are used (budget.usd)."

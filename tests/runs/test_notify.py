@@ -139,7 +139,7 @@ def test_a_server_that_is_gone_and_a_program_that_is_not_there(
     notifier.close()
     assert [text.split(";")[0] for text in said] == [
         "notify: no-such-program cannot be started: No such file or directory",
-        "notify: http://127.0.0.1 was not reached: ConnectError",
+        "notify: http://127.0.0.1 was not reached: ConnectionRefusedError",
     ]
 
 

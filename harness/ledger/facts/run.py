@@ -152,8 +152,7 @@ class RunResumed(Fact):
     @classmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
         before = existing(state, fact, "runs", *_key(body))
-        # What the ended attempt left is taken back; rows and seconds stay, since they count for all
-        # attempts together. So does the caller that isolates least.
+        # Rows, seconds and resources stay: they count for all attempts, as the weakest caller does.
         changes: Body = {name: body[name] for name in ("attempt", "environment", "session")}
         callers = (Caller.read(before["caller"]), Caller.read(body.get("caller")))
         changes["caller"] = str(weakest(*callers))
