@@ -112,7 +112,7 @@ def _on(value: object, where: str) -> frozenset[Notice]:
             raise _wrong(where, f"notify.on has {word!r}; expected some of {known}")
     if not words:
         raise _wrong(where, f"notify.on is empty; expected some of {known}")
-    return frozenset(Notice(word) for word in words)
+    return frozenset(Notice(str(word)) for word in words)
 
 
 def _wrong(where: str, told: str, hint: str = _EXAMPLE) -> ConfigError:
