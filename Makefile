@@ -10,7 +10,7 @@ SECONDS ?= 30
 help:
 	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
 	@echo "make test    set up and run the test suite"
-	@echo "make proofs  the slow proofs: whole sessions of the real CLI, kill -9 at many moments, the whole demo (about an hour)"
+	@echo "make proofs  the slow proofs: whole journeys, sessions of the real CLI, kill -9 at many moments, the whole demo (over an hour)"
 	@echo "make proofs-ci  those of them that .ci/run runs: some minutes"
 	@echo "make fuzz    inputs that break a reader, SECONDS=30 a form, RECORD=1 to write the evidence (guided by coverage where atheris is there)"
 	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
