@@ -26,8 +26,14 @@ def example_given(name: str, root: Path) -> Given:
             code="packages_missing",
         )
     copy_example(chosen, root)
-    table = root / chosen.data
-    return Given(table=table, label=chosen.label, metric=chosen.metric, group=None, time=None)
+    return Given(
+        table=root / chosen.data,
+        label=chosen.label,
+        metric=chosen.metric,
+        group=None,
+        time=None,
+        folder=chosen.project,
+    )
 
 
 def _require_no_project(root: Path) -> None:

@@ -47,6 +47,8 @@ class Given:
     metric: str | None
     group: str | None
     time: str | None
+    folder: str = "."
+    """In the folder that was named, the one that becomes the project: an example's."""
 
 
 @dataclass(kw_only=True)

@@ -1,5 +1,6 @@
 """`harness init`: install the harness in a repository, or remove it."""
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -42,7 +43,7 @@ _READY = (
 )
 
 
-_TRY = 'next: `harness try "first"`'
+_TRY = 'next: {there}`harness try "first"`'
 
 
 @click.command("init")
@@ -125,6 +126,7 @@ def command(
     if example is not None:
         place_of(directory, mode, environment())  # it refuses before anything is copied
         given = example_given(example, directory.resolve())
+        directory = directory / given.folder
     elif asked:
         given = gather(directory.resolve(), table, label, metric, group, time, ask)
         require_no_plan(directory, given)
@@ -250,7 +252,12 @@ def _lines(
         )
     if start is not None:
         named = "" if start.plan == "plan.md" else f" {start.plan}"
-        then = _TRY if start.approved else _READY.format(plan=start.plan, named=named)
+        then = _READY.format(plan=start.plan, named=named)
+        if start.approved:
+            root = done.place.layout.root
+            here = root == Path.cwd()
+            there = "" if here else f"`cd {shlex.quote(str(root))}`, then "
+            then = _TRY.format(there=there)
         return [*lines, *start.lines(), *([then] if ready else [])]
     plan = next((change.path for change in done.changes if change.path.endswith("plan.md")), None)
     return [*lines, _NEXT.format(plan=plan)] if plan else lines

@@ -102,7 +102,7 @@ def import_log(project: Project, path: Path, *, experiment: str | None, by: str)
             code="changing",
         )
     fact = LogImported(
-        path=_shown(project, path),
+        path=shown(project, path),
         sha256=before,
         bytes=reader.size,
         format=reader.format,
@@ -123,7 +123,8 @@ def _take(runs: dict[str, _Summary], rows: list[Row]) -> None:
         runs.setdefault(name, _Summary(name)).feed(row)
 
 
-def _shown(project: Project, path: Path) -> str:
+def shown(project: Project, path: Path) -> str:
+    """Relative to the project where it lies in it."""
     resolved = path.resolve()
     inside = resolved.is_relative_to(project.layout.root)
     return project.layout.relative(resolved) if inside else str(resolved)

@@ -30,6 +30,8 @@ class Example:
     metric: str
     needs: tuple[str, ...]
     """Modules that its programs import."""
+    project: str = "."
+    """The folder in it that becomes the project."""
 
 
 def examples() -> list[Example]:
@@ -94,7 +96,8 @@ def _left_over(
     if not known.issuperset(there):
         return False
     for plan in (BY_NAME["plan"].path, INNER_PLAN):
-        if (root / plan).is_file() and (root / plan).read_bytes() != PLAN_FORM.encode():
+        path = root / chosen.project / plan
+        if path.is_file() and path.read_bytes() != PLAN_FORM.encode():
             return False
     for name, path in files.items():
         target = root / name

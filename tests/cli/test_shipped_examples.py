@@ -60,11 +60,30 @@ def test_an_example_is_not_copied_into_a_folder_of_claude_code(empty: Journey) -
     assert list(empty.root.iterdir()) == []
 
 
+def test_the_project_of_an_example_may_be_a_folder_in_it(empty: Journey) -> None:
+    words = ("init", "--hooks", "none", "--example", "monorepo")
+    copy_example(example("monorepo"), empty.root)  # as a call leaves it that is stopped here
+    done = must(empty, *words)
+    inner = empty.root / "services/churn"
+    assert f'next: `cd {inner}`, then `harness try "first"`' in done.stdout
+    assert (inner / ".harness/plan.md").is_file()
+    assert not (empty.root / ".harness").exists()
+    assert (empty.root / "services/invoices/README.md").is_file()
+    assert (
+        must(empty, "status", "--json", "--project", str(inner)).document["plan"]["version"] == 1
+    )
+    shown = empty.harness(*words, "--json")
+    assert shown.document["error"]["code"] == "folder_not_empty"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [one.name for one in examples()])
 def test_each_is_judged(empty: Journey, name: str) -> None:
+    chosen = example(name)
+    for module in chosen.needs:
+        pytest.importorskip(module)
     must(empty, "init", "--hooks", "none", "--example", name)
-    verdict = judged(empty)
+    verdict = judged(Journey(empty.root / chosen.project, empty.home))
     assert verdict["verdict"] == "PASS", verdict
 
 

@@ -141,6 +141,7 @@ class LogImported(Note):
     # name -> {last, smallest, largest, not_finite}
     notes: list[str]
     by: str
+    experiments: list[dict[str, Any]] | None = None  # commit, value, memory, status, description
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:

@@ -1,0 +1,54 @@
+"""Wheels of distributions that are installed here: a local index without a network."""
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+
+def needed(requirements: Iterable[str]) -> Iterator[Distribution]:
+    """What they need and what that needs, without extras, each once."""
+    waiting, seen = [Requirement(text) for text in requirements], set()
+    while waiting:
+        wanted = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        here = wanted.marker is None or wanted.marker.evaluate({"extra": ""})
+        if name in seen or not here:
+            continue
+        seen.add(name)
+        found = distribution(name)
+        waiting += [Requirement(text) for text in found.requires or ()]
+        yield found
+
+
+def packed(found: Distribution, folder: Path) -> Path:
+    """The wheel again, as it was installed; no byte code, and none of its scripts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = found.read_text("WHEEL") or ""
+    tags = [line.split()[1] for line in text.splitlines() if line.startswith("Tag:")]
+    interpreters, abis, platforms = (
+        sorted(set(part)) for part in zip(*(tag.split("-") for tag in tags), strict=True)
+    )
+    tag = "-".join(".".join(part) for part in (interpreters, abis, platforms))
+    name = canonicalize_name(found.metadata["Name"]).replace("-", "_")
+    path = folder / f"{name}-{found.version}-{tag}.whl"
+    inside = f"{name}-{found.version}.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        records = []
+        for file in found.files or ():
+            parts = list(file.parts)
+            own = file.parts[0].endswith(".dist-info")
+            left_out = {"INSTALLER", "REQUESTED", "RECORD", "direct_url.json"}
+            if ".." in parts or "__pycache__" in parts or (own and file.name in left_out):
+                continue
+            place = Path(found.locate_file(file))
+            if not place.is_file():
+                continue
+            written = "/".join([inside, *parts[1:]] if own else parts)
+            archive.write(place, written)
+            records.append(f"{written},,\n")
+        archive.writestr(f"{inside}/RECORD", "".join([*records, f"{inside}/RECORD,,\n"]))
+    return path
