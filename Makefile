@@ -30,7 +30,7 @@ setup: .venv/.installed
 	  { echo "$(PYTHON) is older than Python 3.11; call make with PYTHON=/path/to/python3.11 or newer."; exit 2; }
 	@echo "setting up .venv (torch included: a few minutes the first time) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[loop,train,dev]'
 	@$(BIN)/harness render --project . > /dev/null || \
 	  echo "hooks of claude in this repository deny every call until 'harness render' works; see above"
 	@touch $@

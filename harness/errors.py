@@ -77,6 +77,10 @@ class MissingExtraError(UsageError):
     code = "extra_missing"
 
 
+LOOP = "`pip install 'experiment-harness[loop]'`, from where the harness came"
+"""How the Agent SDK is installed."""
+
+
 class LedgerError(HarnessError):
     code = "ledger_failed"
 

@@ -175,7 +175,6 @@ def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
 if __name__ == "__main__":
     for target in COMMANDS.values():
         importlib.import_module(target.partition(":")[0])
-    importlib.import_module("scipy.special")
     # What a process finds out once, the forks need not: which sandboxes work, and what judges.
     available()
     with found_once(Path(sys.argv[2])):

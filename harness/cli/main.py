@@ -17,7 +17,7 @@ from harness.cli.clean_start import start_clean
 from harness.cli.output import CommandGroup, emit, fail, tell
 from harness.contract.meant import FILES, MORE, OPTIONS
 from harness.domain.ids import is_experiment_id
-from harness.errors import HarnessError
+from harness.errors import LOOP, HarnessError, MissingExtraError
 from harness.judge import client
 from harness.judge.identity import end_with_server
 
@@ -57,6 +57,7 @@ COMMANDS: dict[str, str] = {
 
 
 # Printed by `harness --help`, which would otherwise import every command for its first line.
+_SDK = "claude_agent_sdk"
 SUMMARIES: dict[str, str] = {
     "init": "Make a folder a project.",
     "doctor": "Check that every guard works.",
@@ -103,7 +104,15 @@ class LazyGroup(CommandGroup):
         if target is None:
             return None
         module, _, attribute = target.partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        try:
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if error.name != _SDK:
+                raise
+            raise MissingExtraError(
+                f"`harness {name}` leads agents by the Agent SDK ({_SDK}), which is not here.",
+                hint=f"Install it: {LOOP}. All else works without it.",
+            ) from error
         return command
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:

@@ -12,10 +12,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-import scipy
-
 from harness.artifacts.content import hash_file
 from harness.decisions.imported import shown
+from harness.domain.distributions import t_quantile
 from harness.domain.statuses import Direction
 from harness.domain.words import some
 from harness.errors import UsageError
@@ -56,7 +55,7 @@ class Noise:
             return None
         quantile = NORMAL
         if self.degrees is not None:
-            quantile = float(scipy.special.stdtrit(self.degrees, _COVERAGE))
+            quantile = t_quantile(self.degrees, _COVERAGE)
         return quantile * math.sqrt(2) * self.deviation
 
 

@@ -6,12 +6,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import claude_agent_sdk
-
 from harness.artifacts.locate import Layout
+from harness.doctor.claude_cli import bundled_program
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import SandboxKind
-from harness.errors import SessionError
+from harness.errors import LOOP, SessionError
 from harness.files import atomic_write, private_folder
 from harness.guard.control_files import in_place
 from harness.judge.confinement import kept_from_agents
@@ -83,11 +82,11 @@ def session_folders(layout: Layout, session: str) -> SessionFolders:
 
 def bundled_cli() -> Path:
     """The Claude Code CLI inside the Agent SDK. Raises SessionError when there is none."""
-    program = Path(claude_agent_sdk.__file__).resolve().parent / "_bundled" / "claude"
-    if not program.is_file():
+    program = bundled_program()
+    if program is None:
         raise SessionError(
-            f"The Claude Agent SDK has no bundled Claude Code CLI at {program}.",
-            hint="Reinstall claude-agent-sdk from a wheel for this platform.",
+            "There is no Agent SDK here that brings a Claude Code CLI.",
+            hint=f"Install it ({LOOP}), or Claude Code itself, so that `claude` is on PATH.",
             code="cli_missing",
         )
     return program

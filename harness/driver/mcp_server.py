@@ -9,22 +9,21 @@ import contextlib
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 import anyio
-from claude_agent_sdk import create_sdk_mcp_server
 from mcp.server.stdio import stdio_server
 
 from harness.audit.open_sessions import see_sessions
-from harness.contract.roles import MCP_SERVER, ROLE_BY_NAME
+from harness.contract.roles import ROLE_BY_NAME
 from harness.decisions.experiments import undecided_experiment
 from harness.domain.grade import Caller
 from harness.domain.records import Experiment
 from harness.domain.statuses import SandboxKind
 from harness.driver.supervisors import is_held
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.table import EXPERIMENT_TOOLS, TOOLS, sdk_tool, tool_of
+from harness.driver.tool_server import tool_server
+from harness.driver.tools.table import EXPERIMENT_TOOLS, TOOLS, offered, tool_of
 from harness.driver.vouching import vouching
 from harness.errors import HarnessError, UsageError
 from harness.ledger.project import Project, open_project
@@ -35,7 +34,6 @@ from harness.settings import load_settings
 AGENT = "agent"
 FILES_OF = "model-builder"
 """A caller without a role writes this role's artifacts; the policy uses the same rule."""
-DISTRIBUTION = "experiment-harness"
 
 
 class OpenToolContext(ToolContext):
@@ -71,10 +69,8 @@ def serve(
     def at_context() -> contextlib.AbstractContextManager[ToolContext]:
         return _context(start, environment, sandbox, session, caller)
 
-    tools = [sdk_tool(tool_of(name), at_context) for name in _offered(start, environment)]
-    server = create_sdk_mcp_server(MCP_SERVER, version=version(DISTRIBUTION), tools=tools)[
-        "instance"
-    ]
+    tools = [offered(tool_of(name), at_context) for name in _offered(start, environment)]
+    server = tool_server(tools)
 
     async def run() -> None:
         async with stdio_server() as (incoming, outgoing):

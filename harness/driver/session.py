@@ -15,16 +15,17 @@ from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKError,
     HookMatcher,
+    McpSdkServerConfig,
     ProcessError,
     ResultMessage,
-    SdkMcpTool,
     TextBlock,
-    create_sdk_mcp_server,
     query,
 )
 
 from harness.contract.roles import MCP_SERVER, Role
 from harness.driver.environment import SESSION, SessionFolders
+from harness.driver.pulse import Pulse
+from harness.driver.tool_server import OfferedTool, tool_server
 from harness.files import atomic_write
 from harness.process import Mark
 
@@ -70,32 +71,10 @@ class SessionOutcome:
     usage: dict[str, int] = field(default_factory=dict)
 
 
-class Pulse:
-    """Time of the last sign of life; a running harness tool or hook counts as one."""
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now, self._last, self._busy = now, now(), 0
-
-    def beat(self) -> None:
-        self._last = self._now()
-
-    @contextlib.contextmanager
-    def working(self) -> Iterator[None]:
-        self._busy += 1
-        try:
-            yield
-        finally:
-            self._busy -= 1
-            self.beat()
-
-    def silent_for(self) -> float:
-        return 0.0 if self._busy else self._now() - self._last
-
-
 def run_session(
     spec: SessionSpec,
     *,
-    tools: list[SdkMcpTool[Any]],
+    tools: list[OfferedTool],
     hooks: Hooks,
     pulse: Pulse | None = None,
     on_text: Callable[[str], None] = lambda _text: None,
@@ -116,9 +95,9 @@ def run_session(
 
 
 def _options(
-    spec: SessionSpec, tools: list[SdkMcpTool[Any]], hooks: Hooks, on_stderr: Callable[[str], None]
+    spec: SessionSpec, tools: list[OfferedTool], hooks: Hooks, on_stderr: Callable[[str], None]
 ) -> ClaudeAgentOptions:
-    server = create_sdk_mcp_server(MCP_SERVER, tools=tools)
+    server = McpSdkServerConfig(type="sdk", name=MCP_SERVER, instance=tool_server(tools))
     return ClaudeAgentOptions(
         cli_path=spec.launcher,
         cwd=spec.cwd,

@@ -10,7 +10,7 @@ import anyio
 from harness.contract.roles import Role
 from harness.domain.records import Experiment
 from harness.domain.statuses import SandboxKind
-from harness.driver.session import Pulse
+from harness.driver.pulse import Pulse
 from harness.driver.supervisors import Supervisor, is_going
 from harness.errors import RefusedError, UsageError
 from harness.ledger.project import Project

@@ -15,10 +15,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-
-# Only `scipy`: scipy.special is loaded at its first use, else every command would wait for it.
-import scipy
 from numpy.typing import NDArray
+
+from harness.domain.distributions import t_quantile
 
 COVERAGE = 0.95
 NORMAL = 1.959963984540054
@@ -59,7 +58,7 @@ def mean_interval(
     units, mean, error = len(apart), float(rows.mean()), mean_error(rows, groups)
     if units < 2:
         return None
-    quantile = float(scipy.special.stdtrit(units - 1, 0.5 + COVERAGE / 2))
+    quantile = t_quantile(units - 1, 0.5 + COVERAGE / 2)
     spread = math.sqrt(float(apart @ apart) / (units - 1))
     skew = 0.0 if spread == 0 else float(np.mean((apart / spread) ** 3))
     skew = min(max(skew, -_MOST_SKEW), _MOST_SKEW)
@@ -106,7 +105,7 @@ def proportion_interval(
         elif error == 0 or binomial == 0 or known < 1:
             found = wilson(value, floor)
         else:
-            narrower = NORMAL / float(scipy.special.stdtrit(known, 0.5 + COVERAGE / 2))
+            narrower = NORMAL / t_quantile(known, 0.5 + COVERAGE / 2)
             worth = binomial * (narrower / error) ** 2
             # A correlation is worth more than its rows, the nearer it is to an end.
             most = n if ends == (0.0, 1.0) else math.inf

@@ -21,9 +21,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean, stdev
 
-# Only `scipy`: scipy.special is loaded at its first use, else every command would wait for it.
-import scipy
-
+from harness.domain.distributions import normal_cdf, t_cdf, t_quantile
 from harness.domain.records import LEAST_SEEDS, Objective
 from harness.evaluation.intervals import NORMAL
 from harness.evaluation.outcome import LEVEL, FloorOf, Inconclusive, Worth
@@ -75,10 +73,10 @@ class _Test:
     @property
     def floor(self) -> float:
         tail = LEVEL * self.share / 2
-        return float(scipy.special.stdtrit(self.degrees, 1 - tail)) * self.error
+        return t_quantile(self.degrees, 1 - tail) * self.error
 
     def p(self, gain: float) -> float:
-        p = 2 * float(scipy.special.stdtr(self.degrees, -gain / self.error))
+        p = 2 * t_cdf(self.degrees, -gain / self.error)
         return min(1.0, p / self.share)
 
 
@@ -199,4 +197,4 @@ def _p(gain: float, tests: Sequence[_Test], rounding: float) -> float:
 
 def _p_of_rows(gain: float, half_width: float, rounding: float) -> float:
     """By the normal distribution, which the rows' intervals approach."""
-    return 1.0 if gain <= rounding else 2 * float(scipy.special.ndtr(-gain / half_width * NORMAL))
+    return 1.0 if gain <= rounding else 2 * normal_cdf(-gain / half_width * NORMAL)

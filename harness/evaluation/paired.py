@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 import orjson
-import scipy
 from numpy.typing import NDArray
 
 from harness.artifacts.objects import ObjectDamagedError, load_object
+from harness.domain.distributions import coin_cdf, normal_cdf, t_quantile
 from harness.domain.metrics import METRICS, IntervalMethod, Needs, PerRow
 from harness.domain.statuses import Split
 from harness.evaluation import metrics
@@ -132,7 +132,7 @@ def mcnemar(ahead: int, behind: int) -> float:
     """Twice the chance of at most min(ahead, behind) heads in ahead + behind tosses."""
     if ahead + behind == 0:
         return 1.0
-    return min(1.0, 2 * float(scipy.special.bdtr(min(ahead, behind), ahead + behind, 0.5)))
+    return min(1.0, 2 * coin_cdf(min(ahead, behind), ahead + behind))
 
 
 def signs_p(sums: Rows, *, seed: int) -> float:
@@ -145,7 +145,7 @@ def signs_p(sums: Rows, *, seed: int) -> float:
     # Rounding: sums of the same numbers in another order are as large.
     least = total - 1e-9 * float(np.abs(sums).sum())
     if units > TOSSED:
-        return min(1.0, 2 * float(scipy.special.ndtr(-total / math.sqrt(float(sums @ sums)))))
+        return min(1.0, 2 * normal_cdf(-total / math.sqrt(float(sums @ sums))))
     if units <= ENUMERATED:
         numbers = np.arange(2**units)[:, None]
         signs = 1.0 - 2.0 * (numbers >> np.arange(units) & 1)
@@ -167,7 +167,7 @@ def signs_p(sums: Rows, *, seed: int) -> float:
 def _half_width(differences: Rows, groups: Groups | None, units: int) -> float:
     if units < 2:
         return 0.0
-    quantile = float(scipy.special.stdtrit(units - 1, 1 - LEVEL / 2))
+    quantile = t_quantile(units - 1, 1 - LEVEL / 2)
     return quantile * mean_error(differences, groups)
 
 

@@ -10,11 +10,13 @@ that the seeds may show. Two chances multiplied would be too low, the more so th
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean, median
 
 import numpy as np
-import scipy
+from numpy.typing import NDArray
 
+from harness.domain.distributions import normal_cdf, normal_quantile, t_quantile
 from harness.domain.findings import Finding
 from harness.domain.metrics import METRICS, UNIT, Needs, Trivial
 from harness.domain.records import LEAST_SEEDS
@@ -167,13 +169,29 @@ def _both(noise: _Noise, rows: float, seeds: int, gain: float) -> float:
     of_score = noise.rerun / 2 / rows + noise.common**2
     of_mean, degrees = math.sqrt(2 * of_score / seeds), 2 * seeds - 2
     # Of all spreads that so few seeds can show, each as likely as the other.
-    squares = 2 * scipy.special.gammaincinv(degrees / 2, _EVENLY)
-    floors = of_mean * np.sqrt(squares / degrees)
-    floors *= scipy.special.stdtrit(degrees, 1 - LEVEL * POOLED / 2)
+    floors = of_mean * np.sqrt(2 * _even_gammas(seeds - 1) / degrees)
+    floors *= t_quantile(degrees, 1 - LEVEL * POOLED / 2)
     luck = math.sqrt((noise.lasting + noise.rerun / seeds) / rows)
     varies = math.hypot(luck, noise.common * math.sqrt(2 / seeds))
     beyond = (gain - np.maximum(floors, NORMAL * luck)) / varies
-    return float(scipy.special.ndtr(beyond).mean())
+    return fmean(map(normal_cdf, beyond.tolist()))
+
+
+@cache
+def _even_gammas(shape: int) -> NDArray[np.float64]:
+    """The gamma distribution's quantiles at _EVENLY, for a whole `shape`."""
+    normal = np.array([normal_quantile(p) for p in _EVENLY.tolist()])
+    # From Wilson and Hilferty's cubes, by Newton's method on the closed form.
+    x = shape * (1 - 1 / (9 * shape) + normal / (3 * math.sqrt(shape))) ** 3
+    x = np.maximum(x, 1e-3)
+    for _ in range(8):
+        term = total = np.exp(-x)
+        for step in range(1, shape):
+            term = term * x / step
+            total = total + term
+        step_to = x - (1 - total - _EVENLY) / term
+        x = np.where(step_to > 0, step_to, x / 2)
+    return x
 
 
 def _loss(metric: str, labels: Sequence[float] | None) -> float:

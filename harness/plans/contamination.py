@@ -16,7 +16,6 @@ and The Pile have it.
 """
 
 import hashlib
-import importlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,10 +23,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-# Only `scipy`: scipy.special is loaded at its first use, else every command would wait for it.
-import scipy
 from numpy.typing import NDArray
+
+from harness.domain.distributions import gamma_quantile
+from harness.plans.min_hash import Proposals
 
 Column = NDArray[Any]
 Columns = Mapping[str, Column]
@@ -85,7 +84,7 @@ def expected_share(pairs: int, rows: int, distinct: int) -> float:
     # 97.5% over all pairs. Rows of the probabilities p_k then fall on `distinct` known ones with a
     # chance of sum p_k <= sqrt(distinct * sum p_k^2) = sqrt(distinct * q) (Cauchy and Schwarz).
     # Repeating the known rows does not raise it.
-    most = float(scipy.special.gammaincinv(pairs + 1, 0.975))
+    most = gamma_quantile(pairs + 1, 0.975)
     return min(1.0, math.sqrt(distinct * most / math.comb(rows, 2)))
 
 
@@ -257,7 +256,6 @@ MOST_TEXTS = 10_000
 """Of each table, evenly spread: about 0.3 ms a text."""
 _LONGEST = 5_000
 """Characters of a text that are read."""
-_PERMUTATIONS = 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,21 +277,15 @@ def is_text(column: Column) -> bool:
 
 def near_texts(earlier: Column, later: Column) -> NearTexts:
     """Compare two columns of texts, shape (n,) each; equal texts count, too."""
-    # Half a second with scipy, and needed only where there are texts.
-    datasketch = importlib.import_module("datasketch")
-    index = datasketch.MinHashLSH(threshold=SIMILAR, num_perm=_PERMUTATIONS)
+    index = Proposals()
     known = dict(_pieces(earlier))
     for row, pieces in known.items():
-        index.insert(row, _sketch(datasketch, pieces))
+        index.add(row, pieces)
     rows, first, looked_at = [], [], 0
     for row, pieces in _pieces(later):
         looked_at += 1
         # MinHash only proposes pairs; the similarity of each is computed.
-        near = [
-            other
-            for other in sorted(index.query(_sketch(datasketch, pieces)))
-            if _alike(pieces, known[other])
-        ]
+        near = [other for other in index.of(pieces) if _alike(pieces, known[other])]
         if near:
             rows.append(row)
             first.append(near[0])
@@ -308,12 +300,6 @@ def _pieces(column: Column) -> Iterator[tuple[int, frozenset[str]]]:
         if len(text) >= LEAST_CHARACTERS:
             starts = range(len(text) - SHINGLE + 1)
             yield row, frozenset(text[start : start + SHINGLE] for start in starts)
-
-
-def _sketch(datasketch: Any, pieces: frozenset[str]) -> Any:
-    sketch = datasketch.MinHash(num_perm=_PERMUTATIONS, seed=1)
-    sketch.update_batch([piece.encode("utf-8", "surrogatepass") for piece in sorted(pieces)])
-    return sketch
 
 
 def _alike(first: frozenset[str], second: frozenset[str]) -> bool:

@@ -6,7 +6,6 @@ The draw follows from the table, the options and the seed alone: the same call d
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -107,15 +106,19 @@ def enough(alike: Codes, share: float) -> bool:
 def joined(groups: NDArray[Any], alike: Codes) -> Codes:
     """Groups that have equal rows are one."""
     names = _codes(groups)
-    # One node a group and one a set of equal rows, and an edge a row.
-    nodes = int(names.max()) + 1
-    count = nodes + int(alike.max()) + 1
-    edges = (np.ones(len(names)), (names, nodes + alike))
-    sparse = import_module("scipy.sparse")
-    graph = sparse.coo_array(edges, shape=(count, count))
-    find = import_module("scipy.sparse.csgraph").connected_components
-    parts: Codes = find(graph, directed=False)[1][names]
-    return parts
+    above = list(range(int(names.max()) + 1))
+
+    def top(name: int) -> int:
+        while above[name] != name:
+            above[name] = above[above[name]]
+            name = above[name]
+        return name
+
+    first: dict[int, int] = {}
+    for name, copies in zip(names.tolist(), alike.tolist(), strict=True):
+        one, other = top(name), top(first.setdefault(copies, name))
+        above[max(one, other)] = min(one, other)
+    return _codes(np.array([top(name) for name in names.tolist()]))
 
 
 def are_classes(label: NDArray[Any]) -> bool:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
+from harness.domain.distributions import gamma_quantile, poisson_above
 from harness.plans.contamination import Columns, expected_share, row_hashes
 from harness.plans.row_blocks import Block
 from harness.plans.row_keys import (
@@ -196,7 +196,7 @@ class Matcher:
             covered = float("inf")
         else:
             new, tried = here & ~shared, int((~np.isin(distinct, known)).sum())
-            most = float(scipy.special.gammaincinv(int(shared.sum()) + 1, 0.975))
+            most = gamma_quantile(int(shared.sum()) + 1, 0.975)
             covered = most * max(1.0, tried / len(known)) if len(known) else float("inf")
         if not new.any():
             return None
@@ -241,7 +241,7 @@ class Matcher:
                 continue
             rows = np.unique(owner[here])
             tried = int((~np.isin(distinct, known)).sum())
-            most = float(scipy.special.gammaincinv(shared + 1, 0.975))
+            most = gamma_quantile(shared + 1, 0.975)
             expected = most * max(1.0, tried / len(known)) if len(known) else 0.0
             several = int(here.sum()) >= 2 * len(rows)
             form = "some of the columns" if several else "one column among others"
@@ -375,7 +375,7 @@ def _chance(found: int, expected: float) -> float:
     """Of that many or more by accident."""
     if found == 0 or expected <= 0:
         return 0.0 if found else 1.0
-    return float(scipy.special.pdtrc(found - 1, expected))
+    return poisson_above(found - 1, expected)
 
 
 def _keyed(numbers: Numbers, kind: str, parts: tuple[Grid, ...]) -> Keys:

@@ -8,8 +8,8 @@ from claude_agent_sdk import CLIConnectionError, ProcessError, ResultMessage
 
 from harness.contract.roles import ROLE_BY_NAME
 from harness.driver.environment import SESSION, SessionFolders
+from harness.driver.pulse import Pulse
 from harness.driver.session import (
-    Pulse,
     SessionEnding,
     SessionSpec,
     end_session_processes,

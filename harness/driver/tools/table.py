@@ -1,5 +1,5 @@
-"""The table of the agents' tools, and the SDK tools made from it for both servers: in-process for
-the driver's sessions, stdio for interactive use.
+"""The table of the agents' tools, as both servers offer them: in-process for the driver's
+sessions, stdio for interactive use.
 
 A tool is the function of its name in the module of its name. Its roles stand in the contract; none
 of them is a command of the human.
@@ -13,10 +13,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from claude_agent_sdk import SdkMcpTool, ToolAnnotations
-
 from harness.domain.plain_text import plain_value
 from harness.driver.tool_context import ToolContext
+from harness.driver.tool_server import OfferedTool
 from harness.driver.tools.definition import AgentTool
 from harness.errors import HarnessError
 from harness.files import strict
@@ -54,17 +53,17 @@ def tool_of(name: str) -> AgentTool[Any]:
     return tool
 
 
-def session_tools(context: ToolContext) -> list[SdkMcpTool[Any]]:
+def session_tools(context: ToolContext) -> list[OfferedTool]:
     """The tools of the context's role, by the contract."""
     return [
-        sdk_tool(tool_of(name), lambda: contextlib.nullcontext(context))
+        offered(tool_of(name), lambda: contextlib.nullcontext(context))
         for name in context.role.mcp_tools
     ]
 
 
-def sdk_tool(
+def offered(
     tool: AgentTool[Any], at_context: Callable[[], AbstractContextManager[ToolContext]]
-) -> SdkMcpTool[Any]:
+) -> OfferedTool:
     """`tool` as a server offers it. `at_context` opens the context of one call."""
 
     async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -77,12 +76,12 @@ def sdk_tool(
             return {**_content({"error": problem}), "is_error": True}
         return _content(answer)
 
-    return SdkMcpTool(
+    return OfferedTool(
         name=tool.name,
         description=tool.description,
         input_schema=tool.schema,
+        reads=tool.reads,
         handler=handle,
-        annotations=ToolAnnotations.model_validate({"readOnlyHint": tool.reads}),
     )
 
 
