@@ -1,5 +1,6 @@
 """Wheels of distributions that are installed here: a local index without a network."""
 
+import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution, distribution
@@ -7,6 +8,18 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+
+
+def copied_source(folder: Path) -> None:
+    """What a wheel is built from: a build writes beside it."""
+    folder.mkdir()
+    for name in ("harness", "templates", "hooks", "examples"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignored)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / name)
 
 
 def needed(requirements: Iterable[str]) -> Iterator[Distribution]:

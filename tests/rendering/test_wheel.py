@@ -1,6 +1,5 @@
 """A wheel holds templates, hooks, policy and examples, and works without the checkout."""
 
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -10,6 +9,7 @@ from harness.contract.installation import VENDORED
 from harness.contract.roles import ROLES
 from harness.rendering.prompts import agent_file
 from harness.rendering.vendored_hooks import vendored_files
+from tests.wheels import copied_source
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -33,13 +33,7 @@ print(sum(len(agent_file(role)) for role in ROLES))
 
 def test_wheel_renders_the_same_agents_and_installs_the_same_hooks(tmp_path):
     source = tmp_path / "source"
-    source.mkdir()
-    for name in ("harness", "templates", "hooks", "examples"):
-        shutil.copytree(
-            ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source / name)
+    copied_source(source)
     command = [
         sys.executable,
         "-m",
