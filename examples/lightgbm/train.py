@@ -41,7 +41,7 @@ def main():
             verbose=-1,
         )
         model.fit(
-            inputs(kept), kept["late"], eval_set=[(inputs(own), own["late"])], callbacks=[report]
+            inputs(kept), kept["late"], eval_X=inputs(own), eval_y=own["late"], callbacks=[report]
         )
         path = log.checkpoint_dir / "model.joblib"
         joblib.dump(model, path)

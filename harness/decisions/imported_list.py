@@ -184,12 +184,13 @@ def _discarded(rows: Sequence[Tried]) -> Iterator[list[float]]:
     """Values of what was discarded between two that were kept: one change each of the same code."""
     group: list[float] = []
     for row in rows:
-        if row.status == KEEP:
+        if row.status == KEEP and group:
             yield group
             group = []
         elif row.status == DISCARD and row.value is not None:
             group.append(row.value)
-    yield group
+    if group:
+        yield group
 
 
 def record_list(project: Project, path: Path, judged: Judged, *, by: str) -> LogImported:

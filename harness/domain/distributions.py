@@ -12,6 +12,7 @@ from functools import cache
 _TINY = 1e-300
 _EXACT = 1e-16
 _MOST_STEPS = 100_000
+_STIRLING = 20.0
 _LARGE = 1e5
 """From this shape on a gamma quantile is its asymptotic expansion, to the last digits."""
 
@@ -31,7 +32,11 @@ def _normal_density(z: float) -> float:
 
 
 def t_cdf(degrees: float, t: float) -> float:
-    tail = _beta(degrees / 2, 0.5, degrees / (degrees + t * t)) / 2
+    square = t * t
+    if math.isinf(square):
+        return 0.0 if t < 0 else 1.0
+    both = degrees + square
+    tail = _beta(degrees / 2, 0.5, degrees / both, square / both) / 2
     return tail if t < 0 else 1 - tail
 
 
@@ -48,7 +53,7 @@ def t_quantile(degrees: float, p: float) -> float:
         return -t_cdf(degrees, -t)  # the small tail: nothing of it is lost beside 1
 
     def density(t: float) -> float:
-        halves = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)
+        halves = _log_ratio(degrees / 2, 0.5)
         falls = (degrees + 1) / 2 * math.log1p(t * t / degrees)
         return math.exp(halves - falls) / math.sqrt(degrees * math.pi)
 
@@ -102,7 +107,7 @@ def coin_cdf(heads: int, tosses: int) -> float:
     """The chance of at most `heads`."""
     if heads >= tosses:
         return 1.0
-    return _beta(tosses - heads, heads + 1, 0.5)
+    return _beta(tosses - heads, heads + 1, 0.5, 0.5)
 
 
 def _solved(
@@ -156,15 +161,33 @@ def _gamma_fraction(shape: float, x: float) -> float:
     return value * math.exp(shape * math.log(x) - x - math.lgamma(shape))
 
 
-def _beta(a: float, b: float, x: float) -> float:
-    """The regularized incomplete beta function."""
-    if x <= 0 or x >= 1:
+def _beta(a: float, b: float, x: float, rest: float) -> float:
+    """The regularized incomplete beta function at x; `rest` is 1 - x, with all its digits."""
+    if x <= 0 or rest <= 0:
         return 0.0 if x <= 0 else 1.0
-    logs = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    front = math.exp(logs + a * math.log(x) + b * math.log1p(-x))
+    logs = _log_ratio(max(a, b), min(a, b)) - math.lgamma(min(a, b))
+    far = math.log1p(-rest) if rest < x else math.log(x)
+    near = math.log1p(-x) if x < rest else math.log(rest)
+    front = math.exp(logs + a * far + b * near)
     if x < (a + 1) / (a + b + 2):
         return front * _beta_fraction(a, b, x) / a
-    return 1 - front * _beta_fraction(b, a, 1 - x) / b
+    return 1 - front * _beta_fraction(b, a, rest) / b
+
+
+def _log_ratio(a: float, b: float) -> float:
+    """log(gamma(a + b) / gamma(a))"""
+    if a < _STIRLING:
+        return math.lgamma(a + b) - math.lgamma(a)
+    # By Stirling's series: the difference of two large logarithms has lost its last digits.
+    return (
+        (a - 0.5) * math.log1p(b / a) + b * math.log(a + b) - b + _remainder(a + b) - _remainder(a)
+    )
+
+
+def _remainder(x: float) -> float:
+    """Of Stirling's series."""
+    square = 1 / (x * x)
+    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:

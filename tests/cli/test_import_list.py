@@ -63,7 +63,7 @@ def test_a_person_reads_it_and_no_gate_does(project: Journey) -> None:
     shown = imported(project, HEADER + OWN, "--noise", "0.003").stdout
     assert "4 experiments of another program: 2 keep, 1 discard, 1 crash; as it says" in shown
     assert "val_bpb: smaller is better" in shown
-    assert "noise: 0.003 a run, so 0.008316 between two; from --noise, as you said it" in shown
+    assert "noise: 0.003 a run, so 0.008315 between two; from --noise, as you said it" in shown
     assert "b2c3d4e  0.9932   0.0047  within the noise  increase LR to 0.04" in shown
     assert "1 of 1 further KEEP not beyond the noise; in all val_bpb went from 0.9979" in shown
     assert project.harness("experiment", "list", "--json").document["experiments"] == []

@@ -140,7 +140,7 @@ class Newcomer:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=280,
+            timeout=1500,
             check=False,
             **stdin,
         )
@@ -221,6 +221,7 @@ def test_every_page_is_short_and_linked() -> None:
         assert f"](users/{page.name})" in linked, page.name
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", executed())
 def test_a_page_leads_from_git_clone_to_a_kept_result(newcomer: Newcomer, page: str) -> None:
     if page in MODULES:
