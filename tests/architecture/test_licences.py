@@ -35,7 +35,8 @@ of them."""
 
 def direct() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["train"]]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["loop"], *extras["train"]]
     return [name.group() for text in wanted if (name := re.match(r"[\w.-]+", text))]
 
 

@@ -1,5 +1,5 @@
-"""Each page of docs/users/, done as it stands by a new user with a fresh HOME: what is to be typed is
-read out of the page."""
+"""Each page of docs/users/, done as it stands by a new user with a fresh HOME: what is to be typed
+is read out of the page."""
 
 import json
 import os
@@ -21,8 +21,8 @@ PAGES = ROOT / "docs/users"
 BIN = Path(sys.executable).parent
 WORDS = ("harness init", "harness plan approve", "harness try", "harness keep", "harness report")
 
-# What lies in the repositories that the pages clone: a program as its owner has it, without a word of
-# the harness.
+# What lies in the repositories that the pages clone: a program as its owner has it, without a word
+# of the harness.
 PROGRAM = """\
 import joblib
 import pandas as pd
@@ -190,7 +190,7 @@ def repository(place: Path, files: dict[str, str]) -> None:
 
 
 def tiny_bert(place: Path, texts: Path) -> None:
-    """A model of random weights and a tokenizer of whole words, as `hf download` would leave them."""
+    """A model of random weights and a tokenizer of whole words, as `hf download` leaves them."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 

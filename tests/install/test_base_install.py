@@ -1,4 +1,5 @@
-"""The wheel, installed from a local index with the words of the README, without what it does not need."""
+"""The wheel, installed from a local index with the words of the README, without what it does not
+need."""
 
 import os
 import pty
