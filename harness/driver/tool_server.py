@@ -64,7 +64,10 @@ async def _called(tool: OfferedTool, arguments: dict[str, Any]) -> CallToolResul
         jsonschema.validate(instance=arguments, schema=tool.input_schema)
     except jsonschema.ValidationError as error:
         return _error(f"Input validation error: {error.message}")
-    said = await tool.handler(arguments)
+    try:
+        said = await tool.handler(arguments)
+    except (ValueError, OSError) as error:  # e.g. a command line whose quotes do not close
+        return _error(str(error))
     return CallToolResult.model_validate(
         {"content": said["content"], "isError": said.get("is_error", False)}
     )
