@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.artifacts.content import read_bytes
+from harness.artifacts.content import open_regular
 from harness.domain.plain_text import one_line, plain_name
-from harness.foreign.log_rows import COUNTERS, as_number
+from harness.foreign.log_rows import as_number
 
 KEEP, DISCARD, CRASH = "keep", "discard", "crash"
 _SPOKEN = {
@@ -27,7 +27,19 @@ _STATUS = "status"
 _WORDS = ("description", "idea", "change", "notes")
 _COMMITS = ("commit", "hash", "sha")
 _MEMORY = ("memory", "peak", "vram")
-_COUNTED = {*COUNTERS, "experiment", "exp", "run", "id", "n", "#", "seed"}
+_COUNTED = {
+    "step",
+    "epoch",
+    "iteration",
+    "iter",
+    "experiment",
+    "exp",
+    "run",
+    "id",
+    "n",
+    "#",
+    "seed",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +66,10 @@ class KeptList:
 def read_list(path: Path) -> KeptList | None:
     """None for a file that is no such list: a table with a column `status` that says keep, discard
     or crash, and a column of numbers that is the metric."""
-    text = read_bytes(path)[:_MOST_BYTES].decode("utf-8", "replace")
+    if not path.is_file():
+        return None  # a folder can be one log
+    with open_regular(path) as stream:
+        text = stream.read(_MOST_BYTES).decode("utf-8", "replace")
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return None
