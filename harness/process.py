@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import IO, Any
@@ -249,6 +250,40 @@ def start(
     )
 
 
+class StoppedError(Exception):
+    """Another thread asked this one to end what it runs."""
+
+
+_ASKED: ContextVar[threading.Event | None] = ContextVar("asked", default=None)
+_LOOK_S = 0.1
+
+
+@contextlib.contextmanager
+def stopping_at(asked: threading.Event) -> Iterator[None]:
+    """What `run` starts in this thread meanwhile ends once `asked` is set, with all that it
+    started; StoppedError is raised then."""
+    token = _ASKED.set(asked)
+    try:
+        yield
+    finally:
+        _ASKED.reset(token)
+
+
+def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """As `ended`. Raises StoppedError."""
+    asked = _ASKED.get()
+    if asked is None:
+        return ended(process, seconds)
+    limit = time.monotonic() + seconds
+    while not asked.is_set():
+        left = limit - time.monotonic()
+        if ended(process, max(0.0, min(left, _LOOK_S))):
+            return True
+        if left <= 0:
+            return False
+    raise StoppedError
+
+
 def ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
     """Whether the process ends within `seconds`."""
     try:
@@ -307,7 +342,7 @@ def run(
     most_bytes: int | None = None,
 ) -> Finished:
     """Run `argv` to its end or its limit, then kill its process group and all that carries `mark`.
-    Raises OSError.
+    Raises OSError, and StoppedError below `stopping_at`.
 
     Args:
         grace: seconds between TERM and KILL at the limit.
@@ -335,7 +370,7 @@ def run(
     try:
         for thread in threads:
             thread.start()
-        timed_out = not ended(process, seconds)
+        timed_out = not _ended(process, seconds)
     finally:
         end_group(process, grace=grace)
         signal_group(process, signal.SIGKILL)  # also what it left in its group

@@ -94,13 +94,17 @@ def take_snapshot(
             except UnicodeDecodeError:
                 collected.unreadable.append(raw.decode("utf-8", errors="backslashreplace"))
                 continue
-            if not _is_left_out(name, out):
+            if not is_left_out(name, out):
                 collected.add(name, tracked=tracked)
-        manifest = collected.manifest()
-        snapshot = _from_manifest(batch.add(orjson.dumps(manifest, option=_SORTED)), manifest)
+        snapshot = kept(batch, collected.manifest())
     if known is not None:
         known.save(listing or b"", out, snapshot.hash, files=collected.looked)
     return replace(snapshot, too_large=tuple(collected.too_large))
+
+
+def kept(batch: ObjectBatch, manifest: dict[str, Any]) -> Snapshot:
+    """The snapshot of a manifest whose files are in `batch`."""
+    return _from_manifest(batch.add(orjson.dumps(manifest, option=_SORTED)), manifest)
 
 
 class _Collected:
@@ -133,7 +137,7 @@ class _Collected:
             for below in sorted(_walk(Path(path), _SKIPPED_WITHOUT_GIT)):
                 with contextlib.suppress(UnicodeDecodeError):
                     inner = f"{name.rstrip('/')}/{below.decode('utf-8')}"
-                    if not _is_left_out(inner, frozenset()):
+                    if not is_left_out(inner, frozenset()):
                         self.add(inner, tracked=False)
             return
         # A tracked folder may have been replaced by a link to somewhere outside the project.
@@ -314,7 +318,7 @@ def _walk(root: Path, skipped: frozenset[str]) -> Iterator[bytes]:
                 yield os.path.relpath(os.path.join(folder, name), base)
 
 
-def _is_left_out(name: str, out: Set[str]) -> bool:
+def is_left_out(name: str, out: Set[str]) -> bool:
     """Whether the name is no code: excluded, the harness's, git's, byte code, nohup's output."""
     first, _, rest = name.partition("/")
     if first in NEVER or name.endswith(_BYTE_CODE) or name == _NOHUP:

@@ -287,6 +287,7 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
         *_of_tree(row["tree"]),
         f"score    {score_text(row)}",
         f"verdict  {document['standing'] or '-'}{elsewhere}{gate}",
+        *([f"scored   by the {document['predict_code']}"] if document["predict_code"] else []),
         *([_told(document["told"])] if document["told"] else []),
         *(
             f"changed  by version {one['version']} of the plan ({one['by']}): {one['changed']}"

@@ -141,7 +141,7 @@ def train_answer(
         "sandbox": sandbox,
         "session": session or session_of(environment()),
         "values": values,
-        "on_event": functools.partial(_told, project, quiet=quiet),
+        "on_event": functools.partial(told, project, quiet=quiet),
     }
     if sources is not None:
         report = take(project, experiment, sources, inherited=os.environ, **asked)
@@ -162,7 +162,7 @@ def train_answer(
     )
 
 
-def _told(project: Project, event: dict[str, Any], *, quiet: bool) -> None:
+def told(project: Project, event: dict[str, Any], *, quiet: bool) -> None:
     """Hooks and the status line read the snapshot: it says that a run began, and how it ended."""
     if event["kind"] == "run":
         with contextlib.suppress(HarnessError, OSError):  # the training goes on without it

@@ -37,7 +37,7 @@ from harness.gates.findings import outcome_of
 from harness.ledger.project import Project
 from harness.runs.continued import Due, command_of, due
 from harness.runs.experiment_config import keep_config, read_values
-from harness.runs.startable import require_startable
+from harness.runs.startable import Startable
 from harness.runs.train_job import admitted, code_now, require_no_program
 from harness.views.snapshot import split_score
 
@@ -181,14 +181,14 @@ def require_command(
     data, a command that cannot start."""
     approved = project.plan()
     asked = admitted(project, approved, words, sandbox=sandbox)
-    require_startable(
-        project,
-        asked.argv,
-        asked.command[0],
+    Startable(
+        project=project,
+        argv=asked.argv,
+        program=asked.command[0],
         inherited=os.environ,
-        files=lambda: code_now(project, approved).files,
+        code=lambda: code_now(project, approved),
         again=again,
-    )
+    ).require()
 
 
 def _say_opened(project: Project, attempt: Attempt, parent: str | None) -> None:

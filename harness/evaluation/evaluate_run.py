@@ -122,7 +122,7 @@ class EvaluationOutcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Predicted:
+class Predicted:
     columns: Columns | None
     """In the split's order; None with findings."""
     findings: tuple[Finding, ...]
@@ -198,11 +198,11 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
             root=request.root,
             expected=request.checkpoint_hash,
         )
-        command = _command(request, copy)
+        command = command_of(request, copy)
         # Shuffled: a split may be sorted by label, and then the position tells it.
         everything = shuffled(range(rows.n), f"{request.shuffle_seed}/order/1")
-        call = _Call(request, command, sandbox, rows, truth)
-        first = _predicted(call, everything, "1")
+        call = Call(request, command, sandbox, rows, truth)
+        first = predicted(call, everything, "1")
         if first.columns is None:
             return _unscored(first.findings, None, first.seconds)
         again, findings = _predicted_again(call, first.columns)
@@ -235,7 +235,7 @@ def _kept(request: EvaluationRequest, predictions: bytes) -> str:
     return sha256_bytes(predictions)
 
 
-def _command(request: EvaluationRequest, checkpoint: Path) -> PredictCommand:
+def command_of(request: EvaluationRequest, checkpoint: Path) -> PredictCommand:
     return PredictCommand(
         argv=request.predict,
         interpreter=request.interpreter,
@@ -256,7 +256,7 @@ def _command(request: EvaluationRequest, checkpoint: Path) -> PredictCommand:
 
 
 @dataclass(frozen=True)
-class _Call:
+class Call:
     """All that predict is called with, but for the rows."""
 
     request: EvaluationRequest
@@ -266,7 +266,7 @@ class _Call:
     truth: Truth
 
 
-def _predicted(call: _Call, order: Sequence[int], which: str) -> _Predicted:
+def predicted(call: Call, order: Sequence[int], which: str) -> Predicted:
     """Predictions of the rows at `order`."""
     rows, truth = call.rows, call.truth
     seed = f"{call.request.shuffle_seed}/ids/{which}"
@@ -284,15 +284,15 @@ def _predicted(call: _Call, order: Sequence[int], which: str) -> _Predicted:
         positive=truth.positive,
     )
     checked = check(raw.columns, expected)
-    return _Predicted(columns=checked.columns, findings=checked.findings, seconds=raw.seconds)
+    return Predicted(columns=checked.columns, findings=checked.findings, seconds=raw.seconds)
 
 
-def _predicted_again(call: _Call, first: Columns) -> tuple[float, tuple[Finding, ...]]:
+def _predicted_again(call: Call, first: Columns) -> tuple[float, tuple[Finding, ...]]:
     """Its seconds, and findings when a part of the rows is not predicted as before."""
     # Alone, in another order and under other ids: a predict that reads the other rows, positions or
     # ids, or that draws at random, gives other answers.
     part = _part(call)
-    again = _predicted(call, shuffled(part, f"{call.request.shuffle_seed}/order/2"), "2")
+    again = predicted(call, shuffled(part, f"{call.request.shuffle_seed}/order/2"), "2")
     second, names = again.columns, [call.rows.names[index] for index in part]
     if second is None:
         return again.seconds, again.findings
@@ -302,11 +302,11 @@ def _predicted_again(call: _Call, first: Columns) -> tuple[float, tuple[Finding,
     return again.seconds, found
 
 
-def _part(call: _Call) -> list[int]:
+def _part(call: Call) -> list[int]:
     return subset(call.rows.n, f"{call.request.shuffle_seed}/subset")
 
 
-def _probe(call: _Call, first: Columns, seconds: float) -> WeightsProbe:
+def _probe(call: Call, first: Columns, seconds: float) -> WeightsProbe:
     request, n = call.request, call.rows.n
     part = _part(call)
     among = set(part)
@@ -323,7 +323,7 @@ def _probe(call: _Call, first: Columns, seconds: float) -> WeightsProbe:
         )
         order = shuffled(rows, f"{request.shuffle_seed}/order/{digest}")
         try:
-            return _predicted(replace(call, command=command), order, digest).columns
+            return predicted(replace(call, command=command), order, digest).columns
         except Unscorable:
             return None
 

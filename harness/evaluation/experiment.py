@@ -5,44 +5,39 @@ Each evaluation is recorded as soon as it is made; evaluation.json and score.jso
 the facts. Killed anywhere, the next call goes on where this one stopped.
 """
 
+import contextlib
 import os
 import secrets
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import linked, write_below
-from harness.artifacts.libraries import Libraries
 from harness.artifacts.vault_key import vault_key
 from harness.domain.findings import BYPASSED
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import RunStatus, SandboxKind, Split
+from harness.domain.statuses import RunStatus, Split
 from harness.evaluation import problems
-from harness.evaluation.byte_code import compiled
-from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest, evaluate_run
+from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest
 from harness.evaluation.failed_repeats import not_failed
-from harness.evaluation.libraries import OwnLibraries, modules_of
-from harness.evaluation.predict import PredictLimits
+from harness.evaluation.libraries import OwnLibraries
 from harness.evaluation.release import release, require_room, to_release
 from harness.evaluation.released import released_score, told_now
+from harness.evaluation.requests import EvaluationJob, asked_of, request_of
 from harness.evaluation.scores import counted_runs, recorded_evaluations, trained_seconds
 from harness.evaluation.scoring import scorer_of
 from harness.evaluation.sealed import seal
-from harness.evaluation.split_rows import table_of
+from harness.evaluation.side_by_side import evaluated, places, short_of_room
 from harness.evaluation.weights_probe import OtherCheckpoint
 from harness.files import pretty_json
 from harness.ledger.facts import ApprovedPlan, Checkpoint, Evaluation, EvaluationRecorded
 from harness.ledger.project import Project
-from harness.plans.approved import data_paths, deterministic, plan_of, secret
+from harness.plans.approved import plan_of, secret
 from harness.plans.judge import require_judge
-from harness.plans.parse import Plan, plan_from
-from harness.settings import granted, require_interpreter
-
-_LEAST_PREDICT_S, _MOST_PREDICT_S = 60.0, 600.0
+from harness.plans.parse import plan_from
+from harness.settings import require_interpreter
 
 
 class _Look:
@@ -59,18 +54,6 @@ class _Look:
         """Raises RefusedError (query_budget_spent)."""
         if not self.number:
             self.number = self._project.ledger.query_held_out(self._experiment, self._most)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _EvaluationJob:
-    project: Project
-    approved: ApprovedPlan
-    plan: Plan
-    split: Split
-    look: "_Look"
-    shuffle_seed: int
-    environment: Mapping[str, str]
-    libraries: OwnLibraries
 
 
 def evaluate_experiment(
@@ -109,29 +92,66 @@ def evaluate_experiment(
         require_interpreter(project.settings)
         if split is Split.HELD_OUT:
             admit(project, experiment)
-        job = _EvaluationJob(
+        look = _Look(project, experiment, plan.oracle.queries)
+        job = EvaluationJob(
             project=project,
             approved=approved,
             plan=plan,
             split=split,
-            look=_Look(project, experiment, plan.oracle.queries),
             shuffle_seed=secrets.randbits(63) if shuffle_seed is None else shuffle_seed,
             environment=os.environ if environment is None else environment,
             libraries=OwnLibraries(project, approved),
+            before_predict=look.take if split is Split.HELD_OUT else _nothing,
         )
-        finals = _scorable(project, experiment)
-        for run, checkpoint in due:
-            before = job.libraries.read()
-            request = replace(
-                _request(job, run, checkpoint, _others(project, finals, checkpoint)),
-                byte_code=_byte_code(job, before, run, sandbox),
-                hidden=(project.layout.state, *_not_shown(job, run, sandbox)),
-            )
-            outcome = evaluate_run(request, sandbox, project.clock)
-            _record(job, run, outcome, job.libraries.keep(before, job.libraries.read()))
+        _evaluate(job, due, sandbox, look)
     release(project, experiment, approved, split)
     write_scores(project, experiment)
     return recorded_evaluations(project, experiment, approved, split)
+
+
+def _nothing() -> None:
+    return
+
+
+def _evaluate(
+    job: EvaluationJob,
+    due: Sequence[tuple[Run, Checkpoint]],
+    sandbox: Sandbox,
+    look: _Look,
+) -> None:
+    """Each is recorded as soon as it is made and those before it are, so that facts have the order
+    of the seeds."""
+    project, before = job.project, job.libraries.read()
+    finals = _scorable(project, due[0][0].experiment)
+    requests = [
+        replace(
+            request_of(job, asked_of(job, run, checkpoint), sandbox, libraries=before),
+            others=others,
+            other=next(iter(others), None),
+        )
+        for run, checkpoint in due
+        for others in [_others(project, finals, checkpoint)]
+    ]
+    trained = {run.seed: trained_seconds(project.ledger, run) for run, _ in due}
+
+    def doubtful(request: EvaluationRequest, outcome: EvaluationOutcome) -> bool:
+        took = outcome.predict_seconds or 0.0
+        limited = job.plan.oracle.predict_minutes is not None
+        slow = problems.longer_than_training(took, trained[request.seed])
+        return short_of_room(outcome) or (slow is not None and not limited)
+
+    outcomes = evaluated(
+        requests,
+        sandbox,
+        project.clock,
+        at_once=places(requests, [checkpoint.bytes for _, checkpoint in due]),
+        doubtful=doubtful,
+    )
+    # Whatever happens here, nothing that was started runs on.
+    with contextlib.closing(outcomes):
+        for (run, _), outcome in zip(due, outcomes, strict=True):
+            libraries = job.libraries.keep(before, job.libraries.read())
+            _record(job, run, outcome, libraries, look.number)
 
 
 def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
@@ -234,78 +254,14 @@ def _others(
     )
 
 
-def _request(
-    job: _EvaluationJob, run: Run, checkpoint: Checkpoint, others: tuple[OtherCheckpoint, ...]
-) -> EvaluationRequest:
-    project, layout = job.project, job.project.layout
-    columns = job.approved.splits[job.split.value]
-    return EvaluationRequest(
-        split=job.split,
-        sealed=secret(job.approved, job.split.value),
-        table=table_of(project, job.approved, job.split.value),
-        train=table_of(project, job.approved, "train"),
-        inputs=tuple(columns["inputs"]),
-        label=columns["label"],
-        id_column=columns["id"],
-        group=columns.get("group"),
-        metric=job.plan.oracle.metric,
-        scorer=scorer_of(job.approved),
-        predict=tuple(shlex.split(job.plan.oracle.predict)),
-        interpreter=require_interpreter(project.settings),
-        snapshot=load_snapshot(layout.objects, run.code),
-        data_files=data_paths(job.approved),
-        objects=layout.objects,
-        checkpoint=layout.root / checkpoint.path,
-        checkpoint_hash=checkpoint.id,
-        other=next(iter(others), None),
-        seed=run.seed,
-        others=others,
-        deterministic=deterministic(job.approved),
-        root=layout.root,
-        work=layout.state / "work",
-        shuffle_seed=job.shuffle_seed,
-        environment=job.environment,
-        readable=granted(project.settings),
-        limits=PredictLimits(
-            predict_seconds=predict_limit(job.plan, trained_seconds(project.ledger, run))
-        ),
-        before_predict=job.look.take if job.split is Split.HELD_OUT else _nothing,
-    )
-
-
-def _byte_code(
-    job: _EvaluationJob, libraries: Libraries | None, run: Run, sandbox: Sandbox
-) -> Path | None:
-    """None where nobody who is judged writes beside the sources."""
-    layout, program = job.project.layout, job.libraries.program
-    if libraries is None or program is None:
-        return None
-    modules = modules_of(layout.objects, run.code)
-    place = layout.byte_code / libraries.signature
-    return compiled(place, program, modules, sandbox, work=layout.state / "work")
-
-
-def _not_shown(job: _EvaluationJob, run: Run, sandbox: Sandbox) -> tuple[Path, ...]:
-    """Landlock can hide nothing below what it grants."""
-    return job.libraries.installers(run.code) if sandbox.kind is SandboxKind.BWRAP else ()
-
-
-def _nothing() -> None:
-    return
-
-
-def predict_limit(plan: Plan, trained: float) -> float:
-    """Seconds that one call of predict may take: what the plan says, else as long as the training
-    took, within bounds."""
-    if plan.oracle.predict_minutes is not None:
-        return plan.oracle.predict_minutes * 60
-    return min(max(trained, _LEAST_PREDICT_S), _MOST_PREDICT_S)
-
-
 def _record(
-    job: _EvaluationJob, run: Run, outcome: EvaluationOutcome, libraries: str | None
+    job: EvaluationJob,
+    run: Run,
+    outcome: EvaluationOutcome,
+    libraries: str | None,
+    query: int,
 ) -> None:
-    """`libraries`: of what predict ran with."""
+    """`libraries`: of what predict ran with; `query`: the look's number."""
     findings = list(outcome.findings)
     # A plan that sets predict's time has said that it may take that long.
     if job.plan.oracle.predict_minutes is None and outcome.predict_seconds is not None:
@@ -329,7 +285,7 @@ def _record(
         labels=outcome.labels and key.of(outcome.labels),
         scorer=outcome.scorer,
         predictions=outcome.predictions,
-        query=job.look.number,
+        query=query,
         sandbox=outcome.sandbox.value,
         plan_version=job.approved.comparison,
         baseline=outcome.baseline,

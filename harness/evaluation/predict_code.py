@@ -2,11 +2,12 @@
 so, and how to have the mended code judged with the same weights."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from harness.artifacts.code_snapshot import load_snapshot, on_disk
 from harness.artifacts.objects import ObjectDamagedError
 from harness.artifacts.training_code import run_by
+from harness.domain.records import Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, RunStatus
 from harness.evaluation.scores import counted_runs
 from harness.files import sha256_bytes
@@ -16,6 +17,7 @@ from harness.plans.approved import plan_of
 OF_PREDICT = ("predict_", "predictions_", "weights_unused")
 """How codes of an evaluation begin that say that predict failed."""
 _MOST_NAMED = 3
+_DIGITS = 9
 
 
 def changed_predict(project: Project, experiment: str) -> list[str]:
@@ -57,7 +59,35 @@ def way_with_predict(project: Project, experiment: str, codes: Iterable[str]) ->
     else:
         way = (
             f"{'When predict is mended' if failed and not changed else 'For the code as it is now'}"
-            f", with the same weights: `harness train {experiment} --from {experiment}`, then"
-            f" `harness evaluate {experiment}`."
+            f", with the same weights: `harness evaluate {experiment} --predict-from .`."
         )
     return f"predict runs by the code that is registered with the run. {since}{way}"
+
+
+def whose(project: Project, experiment: str) -> str | None:
+    """Of the experiment's newest run that counts, as `lineage`."""
+    ledger = project.ledger
+    runs = counted_runs(ledger.runs(experiment))
+    if not runs:
+        return None
+    names = runs[-1].taken_from
+    return lineage(runs[-1], [ledger.run(*name.split("/")) for name in names])
+
+
+def lineage(run: Run, trained: Sequence[Run]) -> str | None:
+    """Whose predict and whose training make a run's score; None where one code is both. `trained`:
+    the runs whose weights it took."""
+    if not trained:
+        return None
+    codes = ", ".join(dict.fromkeys(map(_code, trained)))
+    return f"predict of {_code(run)}, training of {codes}"
+
+
+def _code(run: Run) -> str:
+    """Of a commit that predict was taken from, the commit; else its hash, and what was checked out
+    then."""
+    if commit := run.handle.get("commit"):
+        return f"commit {commit[:_DIGITS]}"
+    head = run.environment.get("commit")
+    at = f" at commit {head[:_DIGITS]}" if head else ""
+    return f"code {run.code[:_DIGITS]}{at}"

@@ -26,7 +26,7 @@ _HINT_PREDICT = "Fix the predict command: one row for each row of HARNESS_INPUTS
 
 _STANDS = (
     " This stands for this checkpoint and code: `harness evaluate` does not ask again. After the"
-    " change take the same checkpoints with `harness train EXP --from EXP`, or train again."
+    " change score the same weights with `harness evaluate EXP --predict-from .`, or train again."
 )
 
 

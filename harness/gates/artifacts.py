@@ -10,6 +10,7 @@ from harness.contract.artifacts import BY_NAME
 from harness.domain.findings import BYPASSED as BYPASSED
 from harness.domain.findings import CLOCK_SET, Finding
 from harness.domain.statuses import FINAL_RUNS, RunStatus
+from harness.evaluation.predict_code import lineage
 from harness.evaluation.scores import started
 from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence
 from harness.gates.findings import finding
@@ -290,10 +291,12 @@ def launches(evidence: GateEvidence) -> Iterator[Finding]:
     """Restarts and runs that do not count are reported, a best of N shows its N; so are runs that
     trained nothing."""
     if taken := sorted({name for of_run in evidence.runs for name in of_run.run.taken_from}):
+        newest = evidence.runs[-1]
+        codes = lineage(newest.run, [origin.run for origin in newest.origins])
         yield finding(
             "checkpoints_taken",
             f"{evidence.experiment.id} has the weights of {', '.join(taken)}: it changes predict"
-            " alone, and trained nothing.",
+            f" alone, and trained nothing. It is scored by the {codes}.",
             runs=taken,
         )
     for of_run in evidence.runs:

@@ -223,7 +223,7 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         INCONCLUSIVE,
     ),
     "checkpoints_taken": FindingKind(
-        "The experiment took the weights of another one: what it changes is predict.",
+        "The weights are those of earlier runs: what is changed is predict.",
         "Nothing to do.",
         PASS,
     ),

@@ -69,7 +69,11 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
         words=-1,
         command=True,
     ),
-    ("evaluate",): Askable(values=("--split",), words=1),
+    ("evaluate",): Askable(
+        flags=("--check",),
+        values=("--split", "--predict-from"),
+        words=1,
+    ),
     ("gate", "check"): Askable(values=("--gate",), words=1),
     ("experiment", "new"): Askable(values=("--hypothesis", "--rationale", "--parent")),
     ("experiment", "result"): Askable(

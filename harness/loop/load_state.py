@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.artifacts.trees import own_trees
+from harness.clock import parse_iso
 from harness.decisions.diagnoses import model_name
 from harness.domain.findings import BYPASSED, STOPPED
 from harness.domain.records import Experiment, Objective, Run
@@ -122,7 +123,7 @@ def load_state(
     return LoopState(
         limits=_limits(plan),
         spent=replace(
-            _spent(project, approved, plan, experiments[own[-1]] if own else None),
+            _spent(project, approved, plan, experiments[own[-1]] if own else None, supervised),
             elsewhere=len(known) - len(experiments),
         ),
         experiments=tuple(states),
@@ -145,11 +146,23 @@ def _limits(plan: Plan) -> LoopLimits:
 
 
 def _spent(
-    project: Project, approved: ApprovedPlan, plan: Plan, newest: Experiment | None
+    project: Project,
+    approved: ApprovedPlan,
+    plan: Plan,
+    newest: Experiment | None,
+    supervised: Callable[[Run], bool],
 ) -> LoopSpending:
-    used = project.ledger.queries(approved.name, Split.HELD_OUT)
+    ledger = project.ledger
+    used = ledger.queries(approved.name, Split.HELD_OUT)
+    seconds = ledger.training_seconds(approved.name)
+    now, most = project.clock.now(), plan.budget.run_minutes * 60
+    for run in ledger.open_runs():
+        mine = ledger.experiment(run.experiment).plan == approved.name
+        if mine and run.started_at is not None and supervised(run):
+            began = parse_iso(run.started_at)
+            seconds += min(max((now - began).total_seconds(), 0.0), most)
     return LoopSpending(
-        minutes=project.ledger.training_seconds(approved.name) / 60,
+        minutes=seconds / 60,
         usd=spent_usd(project.ledger, project.layout, approved.name),
         held_out_left=max(0, plan.oracle.queries - used),
         untellable=_untellable(project, approved, newest),

@@ -131,7 +131,7 @@ class LoopLimits:
 @dataclass(frozen=True, kw_only=True)
 class LoopSpending:
     minutes: float = 0.0
-    """Of training, by all runs under this plan."""
+    """Of training, by all runs under this plan, those included that run now."""
     usd: float = 0.0
     """By all sessions."""
     held_out_left: int = 1

@@ -1,6 +1,7 @@
 """Which of the processes of one training this one is: all but the first log nothing."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,13 @@ _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 _PLACES = ("LOCAL_RANK", "NODE_RANK", "GROUP_RANK")
 """On the node, and which node: Lightning starts its own processes with these alone."""
 _SIZES = ("WORLD_SIZE", "SLURM_NTASKS")
+_NAMES = (
+    ("TORCHELASTIC_RUN_ID",),
+    ("SLURM_JOB_ID", "SLURM_STEP_ID"),
+    ("PMIX_NAMESPACE",),
+    ("MASTER_PORT",),
+)
+"""What tells launches of one parent apart; of torchrun not the port, which a restart changes."""
 _SPAWN = "torch.multiprocessing.spawn"
 
 
@@ -35,7 +43,19 @@ def launch(environ: Mapping[str, str]) -> str | None:
     """A name that the processes of one launch share; None for a process alone."""
     sizes = [size for name in _SIZES if (size := environ.get(name, "")).isdigit()]
     several = any(int(size) > 1 for size in sizes) or rank_of(environ) > 0 or bool(_arguments())
-    return f"launch-{os.getppid()}{_began(os.getppid())}" if several else None
+    parent = os.getppid()
+    return f"launch-{parent}{_began(parent)}{_named(environ)}" if several else None
+
+
+def _named(environ: Mapping[str, str]) -> str:
+    """One parent may start several at once, each with a port of its own; "" where nothing says
+    it."""
+    for names in _NAMES:
+        given = [environ[name] for name in names if environ.get(name)]
+        if given:
+            plain = re.sub(r"[^\w-]", "_", "-".join(given), flags=re.ASCII)
+            return f"-{plain[:40]}"
+    return ""
 
 
 def started_again(environ: Mapping[str, str]) -> bool:

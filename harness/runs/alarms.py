@@ -42,6 +42,10 @@ class RunAlarms:
             for alarm in self._watch.feed(row)
             if _identity(alarm) not in self._known
         ]
+        return self.add(new)
+
+    def add(self, new: list[Alarm]) -> list[Alarm]:
+        """Record alarms that no row raised, too; those that were."""
         new = new[: max(0, MOST_ALARMS - len(self._recorded))]
         for alarm in new:
             self._known.add(_identity(alarm))

@@ -4,10 +4,12 @@ is no try, and no launch of a seed."""
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import PurePath
+from pathlib import Path, PurePath, PurePosixPath
 
+from harness.artifacts.code_snapshot import Snapshot
 from harness.domain.commands import passed_on
 from harness.errors import RefusedError
 from harness.ledger.project import Project
@@ -16,49 +18,118 @@ from harness.runs.launchers.launcher import LOCAL
 
 _RUNNERS = re.compile(r"(python|pypy)[\d.]*\Z|torchrun\Z|accelerate\Z|(ba|da)?sh\Z")
 """Programs whose first word with the ending of a script is the script that they run."""
+_PYTHON = re.compile(r"(python|pypy)[\d.]*\Z")
 
 
-def require_startable(
-    project: Project,
-    argv: Sequence[str],
-    program: str,
-    *,
-    inherited: Mapping[str, str],
-    files: Callable[[], Iterable[str]],
-    again: str,
-) -> None:
-    """Raises RefusedError (command_not_found) when the `program`, or the script that it runs, is
-    surely not there. What can be known only inside the sandbox is left to the run.
+@dataclass(frozen=True, kw_only=True)
+class Startable:
+    """What is asked of a command.
 
-    `files` are the names that may be meant; `again` is the call before its `--`.
+    `code` is what training gets; `again` is the call before its `--`.
     """
-    local = (project.settings.launcher or LOCAL) == LOCAL
-    if local and not _is_there(project, program, inherited):
+
+    project: Project
+    argv: Sequence[str]
+    program: str
+    inherited: Mapping[str, str]
+    code: Callable[[], Snapshot]
+    again: str
+
+    def require(self) -> None:
+        """Raises RefusedError (command_not_found) when the program, or the script or module of the
+        project that it runs, is surely not there. What can be known only inside the sandbox is left
+        to the run."""
+        self._program()
+        name = PurePath(self.argv[0]).name
+        script = script_of(self.argv) if _RUNNERS.match(name) else None
+        if script is not None:
+            self._script(script)
+        elif _PYTHON.match(name) and self.argv[1:2] == ["-m"] and len(self.argv) > 2:
+            self._module(self.argv[2])
+
+    def _program(self) -> None:
+        settings, path = self.project.settings, self._path()
+        if (settings.launcher or LOCAL) != LOCAL:
+            return
+        if os.sep in self.program:
+            if os.path.lexists(self.project.layout.root / self.program):
+                return
+        elif shutil.which(self.program, path=path) is not None:
+            return
+        word = self.argv[0]
+        if os.sep in word:
+            folder = (self.project.layout.root / word).parent
+            beside = [str(PurePath(word).parent / one) for one in _programs([folder])]
+            raise self._refused(word, "is no program of the project", beside)
         what = "is no program on the PATH that training gets"
-        raise _refused(argv, program, what, (), again)
-    script = script_of(argv) if _RUNNERS.match(PurePath(argv[0]).name) else None
-    if script is not None and not os.path.lexists(project.layout.root / script):
-        raise _refused(argv, script, "is not in the project", files(), again)
+        beside = [Path(settings.interpreter or "").parent] if settings.interpreter else []
+        folders = [*beside, *map(Path, path.split(os.pathsep))]
+        raise self._refused(word, what, _programs(folders))
+
+    def _path(self) -> str:
+        return passed_on(self.inherited).get("PATH", os.defpath)
+
+    def _script(self, script: str) -> None:
+        name, root = os.path.normpath(script), self.project.layout.root
+        if not os.path.lexists(root / script):
+            raise self._refused(script, "is not in the project", self.code().files)
+        if os.path.isabs(name) or name.startswith(os.pardir):
+            return
+        code, places = self.code(), {root / name, *(root / name).parents}
+        shown = any(Path(os.path.normpath(one)) in places for one in self._shown())
+        parts = {str(one) for one in (PurePosixPath(name), *PurePosixPath(name).parents)}
+        if shown or name in code.files or parts & set(code.links):
+            return
+        # A folder that is a repository of its own, a file that cannot be read, ...: the run says.
+        if os.path.isfile(root / name) and name not in (*code.unreadable, *code.too_large):
+            what = "is no part of the code that training gets: git ignores it"
+            raise self._refused(script, what, (), "Take it out of .gitignore, or commit it.")
+
+    def _shown(self) -> Iterator[Path]:
+        root = self.project.layout.root
+        yield from (root / path for path in self.project.settings.readable)
+
+    def _module(self, module: str) -> None:
+        """One of a package of the project: what else an environment holds is not asked."""
+        top, *rest = module.split(".")
+        code = self.code()
+        own = [name for name in code.files if name.startswith(f"{top}/") and name.endswith(".py")]
+        linked = any(name.partition("/")[0] == top for name in code.links)
+        # Without it a package of the environment with this name comes before the folder.
+        if not rest or linked or f"{top}/__init__.py" not in own:
+            return
+        path = module.replace(".", "/")
+        if any(name in (f"{path}.py", f"{path}/__main__.py") for name in own):
+            return
+        known = [name.removesuffix(".py").removesuffix("/__main__") for name in own]
+        named = [name.replace("/", ".") for name in known if not name.endswith("__init__")]
+        raise self._refused(module, f"is no module of the project's {top}", named)
+
+    def _refused(self, name: str, what: str, known: Iterable[str], hint: str = "") -> RefusedError:
+        known = sorted(known)
+        near = get_close_matches(name, known, n=1)
+        if near:
+            words = [near[0] if word == name else word for word in self.argv]
+            hint = f"Did you mean `{self.again} -- {' '.join(words)}`?"
+        elif not hint:
+            hint = (
+                f"Correct the words after `--`; `{self.again}` alone runs the plan's"
+                " training.entry."
+            )
+        return RefusedError(
+            f"{name} {what}, so the command cannot start. No run was registered, and no seed is"
+            " used up by it.",
+            hint=hint,
+            code="command_not_found",
+        )
 
 
-def _is_there(project: Project, program: str, inherited: Mapping[str, str]) -> bool:
-    if os.sep in program:
-        return os.path.lexists(project.layout.root / program)
-    path = passed_on(inherited).get("PATH", os.defpath)
-    return shutil.which(program, path=path) is not None
-
-
-def _refused(
-    argv: Sequence[str], name: str, what: str, known: Iterable[str], again: str
-) -> RefusedError:
-    near = get_close_matches(name, known, n=1)
-    hint = f"Correct the words after `--`; `{again}` alone runs the plan's training.entry."
-    if near:
-        meant = " ".join(near[0] if word == name else word for word in argv)
-        hint = f"Did you mean `{again} -- {meant}`?"
-    return RefusedError(
-        f"{name} {what}, so the command cannot start. No run was registered, and no seed is used"
-        " up by it.",
-        hint=hint,
-        code="command_not_found",
-    )
+def _programs(folders: Iterable[Path]) -> set[str]:
+    """Names of what can be started."""
+    names = set()
+    for folder in folders:
+        try:
+            names |= {one.name for one in os.scandir(folder) if os.access(one.path, os.X_OK)}
+        except OSError:  # PATH names folders that are not there
+            continue
+    return names

@@ -160,6 +160,10 @@ class SupervisedRun(ABC, Generic[Report]):
     def take(self, rows: list[Row]) -> None:
         """The run's own rows as they come, those of earlier attempts first."""
 
+    def news(self, row: int) -> tuple[dict[str, Any], Alarm | None] | None:
+        """What else is to be told now: an event, and a note of the run; `row` is its newest."""
+        return None
+
     @abstractmethod
     def limit(self, elapsed: float, rows: RunRows) -> Ending | None:
         """How the run ends if it has to end now, `elapsed` seconds after its start."""
@@ -214,7 +218,8 @@ def _start_and_follow(
     write_run_json(project.layout, run)
     alarms, tail = RunAlarms(project, run), RunTail(rows_of(project.layout, run), clock)
     before = tail.before()
-    _take(task, alarms, before)
+    task.take(before)
+    alarms.take(before)
     notifier = Notifier(project, lambda text: task.on_event({"kind": "notify", "text": text}))
     notices = AlarmNotices(notifier, tail.rows.run)
     watch = CheckpointWatch(project, run, before)
@@ -240,7 +245,7 @@ def _start_and_follow(
         killed = _end(task, run, launcher, handle)
     # One more look, after everything has ended: it takes what was written since the last one.
     last = tail.look()
-    _tell_alarms(task, _take(task, alarms, last), notices)
+    _tell(task, alarms, last, tail.rows.count, notices)
     watch.take(last)
     progress.end(last)
     notifier.close()
@@ -328,7 +333,7 @@ def _follow(
     while launcher.poll(handle, seconds=_POLL_SECONDS) is None:
         new = tail.look()
         looks.watch.take(new)
-        _tell_alarms(task, _take(task, alarms, new), looks.notices)
+        _tell(task, alarms, new, tail.rows.count, looks.notices)
         looks.used.look(lambda: launcher.processes(handle))
         elapsed = task.project.clock.monotonic() - start
         looks.progress.show(new, elapsed)
@@ -341,21 +346,22 @@ def _follow(
     return None
 
 
-def _take(task: SupervisedRun[Report], alarms: RunAlarms, rows: list[Row]) -> list[Alarm]:
-    """The new alarms of new rows."""
-    task.take(rows)
-    return alarms.take(rows)
-
-
-def _tell_alarms(
+def _tell(
     task: SupervisedRun[Report],
-    raised: list[Alarm],
+    alarms: RunAlarms,
+    rows: list[Row],
+    count: int,
     notices: AlarmNotices,
 ) -> None:
-    run = notices.run
-    for alarm in raised:
-        task.on_event(alarm_event(run, alarm))
+    """What new rows raise, `count` in all, and what else is new."""
+    task.take(rows)
+    for alarm in alarms.take(rows):
+        task.on_event(alarm_event(notices.run, alarm))
         notices.tell(alarm.plain())
+    if (told := task.news(count)) is not None:
+        event, note = told
+        alarms.add([] if note is None else [note])
+        task.on_event(event)
 
 
 def _end(

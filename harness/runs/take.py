@@ -8,9 +8,12 @@ runs' rows and findings are its evidence.
 import functools
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from harness.artifacts.code_snapshot import write_snapshot
+from harness.artifacts.commit_snapshot import commit_of
 from harness.artifacts.content import hash_path
 from harness.domain.grade import Caller, weakest
 from harness.domain.records import TAKEN, Run
@@ -38,7 +41,7 @@ from harness.runs.recover import close_abandoned
 from harness.runs.run_events import Event
 from harness.runs.supervisor import new_token
 from harness.runs.train import TrainReport, with_config
-from harness.runs.train_job import TrainJob, prepare
+from harness.runs.train_job import TrainJob, code_of, prepare
 from harness.runs.workspace import taking
 
 Kept = tuple[Run, Checkpoint]
@@ -53,16 +56,17 @@ def take(
     session: str | None,
     inherited: Mapping[str, str],
     values: Mapping[str, str] | None = None,
+    code: str | None = None,
     on_event: Event = lambda event: None,
 ) -> TrainReport:
     """A completed run for each of the plan's seeds, with the final checkpoints that the `sources`
     have of that seed: one as it is, several in one folder, each under its experiment's id.
 
     A seed that has just these weights already, with this code, keeps its run. `values` as for
-    `train`.
+    `train`. `code`: the revision whose predict is used; None: the files as they are now.
 
-    Raises RefusedError (other_tree, nothing_to_take, data_differs, alarm_undiagnosed,
-    checkpoint_changed) and what `prepare` raises.
+    Raises UsageError (no_commit), RefusedError (other_tree, nothing_to_take, data_differs,
+    alarm_undiagnosed, checkpoint_changed) and what `prepare` raises.
     """
     with supervising(project.layout, experiment):
         project.require_here(experiment)
@@ -70,6 +74,10 @@ def take(
         job = prepare(
             project, experiment, None, sandbox=sandbox, session=session, inherited=inherited
         )
+        if code is not None:
+            commit = commit_of(project.layout.root, code)
+            snapshot = code_of(project, job.approved, commit)
+            job = replace(job, snapshot=snapshot, commit=commit)
         kept = {source: _kept(job, source) for source in dict.fromkeys(sources)}
         seeds = plan_seeds(job.approved)
         for source, by_seed in kept.items():
@@ -153,7 +161,8 @@ def _take_seed(job: TrainJob, seed: int, members: Mapping[str, Kept]) -> Run:
         place.parent.mkdir()
         shutil.move(laid, place)  # the state directory may lie on another disk
     points = [point for _, point in members.values()]
-    _record(project, registered, trained, (place, content), points)
+    handle = {"from": trained} | ({} if job.commit is None else {"commit": job.commit})
+    _record(project, registered, handle, (place, content), points)
     return project.ledger.run(job.experiment, registered.id)
 
 
@@ -166,7 +175,7 @@ def _taken(
     finals = {point.run: point.id for point in ledger.checkpoints(job.experiment) if point.final}
     for run in counted_runs(ledger.runs(job.experiment)):
         same = (run.seed, run.code, run.argv) == (seed, job.snapshot.hash, tuple(argv))
-        whole = run.status is RunStatus.COMPLETED and run.taken_from == tuple(trained)
+        whole = run.status is RunStatus.COMPLETED and origins(run) == tuple(trained)
         if same and whole and run.data == job.data and finals.get(run.id) == content:
             return run
     return None
@@ -216,11 +225,12 @@ def _callers(job: TrainJob, runs: Sequence[Run]) -> str:
 def _record(
     project: Project,
     run: Run,
-    trained: list[str],
+    handle: dict[str, Any],
     made: tuple[Path, str],
     points: Sequence[Checkpoint],
 ) -> None:
-    """`made`: the checkpoint's place, and its hash, taken where no agent could change it."""
+    """`handle`: {from, commit}, the runs that trained it, and whose code predict is, if a commit's;
+    `made`: the checkpoint's place, and its hash, taken where no agent could change it."""
     layout, (place, content) = project.layout, made
     checkpoint = CheckpointRecorded(
         experiment=run.experiment,
@@ -236,14 +246,14 @@ def _record(
         run=run.id,
         status=RunStatus.COMPLETED.value,
         exit_code=None,
-        reason=f"takes the checkpoint of {', '.join(trained)}; nothing was trained",
+        reason=f"takes the checkpoint of {', '.join(handle['from'])}; nothing was trained",
         seconds=0.0,
         rows=0,
     )
     started = RunStarted(
         experiment=run.experiment,
         run=run.id,
-        job={"launcher": TAKEN, "handle": {"from": trained}},
+        job={"launcher": TAKEN, "handle": handle},
         supervisor=identity(),
     )
     # Together: killed before, the run is closed as lost; nothing of it was started.

@@ -1,5 +1,6 @@
 """`harness train`: one supervised run for each seed of the plan."""
 
+import contextlib
 import functools
 import json
 import os
@@ -7,9 +8,12 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from harness.artifacts.code_snapshot import Snapshot, write_snapshot
+from harness.artifacts.metrics_file import Row
 from harness.audit.open_sessions import see_sessions
+from harness.detectors.alarm import Alarm
 from harness.domain import variables
 from harness.domain.findings import Finding
 from harness.domain.records import Run
@@ -34,11 +38,12 @@ from harness.runs.environment import fresh_folder
 from harness.runs.experiment_config import keep_config, not_read, values_of
 from harness.runs.interrupts import Interrupts
 from harness.runs.lock import supervising
+from harness.runs.predict_trial import PredictTrial
 from harness.runs.recover import close_abandoned
 from harness.runs.resume import resumptions
 from harness.runs.run_events import Event
 from harness.runs.run_tail import RunRows
-from harness.runs.startable import require_startable
+from harness.runs.startable import Startable
 from harness.runs.supervisor import (
     EndedRun,
     RegisteredRun,
@@ -118,19 +123,22 @@ def train(
             job=job,
         )
         large = _not_copied(job.snapshot, on_event)
-        report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
+        trial = PredictTrial(job, sandbox)
+        seed_run = functools.partial(seed_run, trial=trial)
+        with contextlib.closing(trial):
+            report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
         return replace(report, findings=[*recovered, *large, *report.findings])
 
 
 def _require_startable(job: TrainJob) -> None:
-    require_startable(
-        job.project,
-        job.argv,
-        job.command[0],
+    Startable(
+        project=job.project,
+        argv=job.argv,
+        program=job.command[0],
         inherited=job.inherited,
-        files=lambda: job.snapshot.files,
+        code=lambda: job.snapshot,
         again=f"harness train {job.experiment}",
-    )
+    ).require()
 
 
 def with_config(
@@ -265,6 +273,9 @@ class SeedRun(SupervisedRun[SeedReport]):
     limits: RunLimits
     stopped: tuple[Run, str] | None
     """The run that goes on, and its link token."""
+    trial: PredictTrial
+    run: Run | None = None
+    """Once it is registered."""
     made: Workspace | None = None
     """Its workspace, once it has one."""
 
@@ -307,6 +318,17 @@ class SeedRun(SupervisedRun[SeedReport]):
             )
         began = fresh_folder(self.project.layout.run(run.experiment, run.id))
         return RegisteredRun(run=run, token=token, began=began)
+
+    def prepare(self, run: Run) -> None:
+        self.run = run
+
+    def take(self, rows: list[Row]) -> None:
+        assert self.run is not None  # it is registered first
+        self.trial.take(self.run, rows)
+
+    def news(self, row: int) -> tuple[dict[str, Any], Alarm | None] | None:
+        assert self.run is not None
+        return self.trial.news(f"{self.run.experiment}/{self.run.id}", row)
 
     def shown(self) -> str:
         return f"seed {self.seed}"

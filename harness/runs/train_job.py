@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.artifacts.code_snapshot import Snapshot, take_snapshot
+from harness.artifacts.commit_snapshot import head_of, take_commit
 from harness.domain.commands import with_interpreter
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox
@@ -42,6 +43,8 @@ class TrainJob:
     sandbox: Sandbox
     session: str | None
     inherited: Mapping[str, str]
+    commit: str | None = None
+    """Whose code the snapshot is; None: the files as they are."""
     config: str | None = None
     """Hash of config.yaml, as `experiment_config.keep_config` gives it."""
     asked: Mapping[str, str] = field(default_factory=dict)
@@ -122,6 +125,8 @@ def prepare(
     python = ask_python(interpreter, sandbox)
     snapshot = code_now(project, approved)
     libraries = training_libraries(project.layout, [asked.command[0], interpreter], python)
+    head = head_of(project.layout.root)
+    at = {} if head is None else {"commit": head}
     return TrainJob(
         project=project,
         experiment=experiment,
@@ -133,7 +138,7 @@ def prepare(
         snapshot=snapshot,
         data=data_hashes(approved),
         python=python,
-        environment=describe(python, inherited, libraries),
+        environment=describe(python, inherited, libraries) | at,
         sandbox=sandbox,
         session=session,
         inherited=inherited,
@@ -182,6 +187,18 @@ def admitted(
 def code_now(project: Project, approved: ApprovedPlan) -> Snapshot:
     """The code as it is, without the plan's tables and the data that config.toml names."""
     layout = project.layout
-    data = readable_below(layout.root, project.settings.readable)
-    exclude = [*data_paths(approved), *(layout.relative(path) for path in data)]
+    exclude = _no_code(project, approved)
     return take_snapshot(layout.root, layout.objects, exclude=exclude, index=layout.code_index)
+
+
+def code_of(project: Project, approved: ApprovedPlan, commit: str) -> Snapshot:
+    """As `code_now`, of a commit."""
+    layout = project.layout
+    exclude = _no_code(project, approved)
+    return take_commit(layout.root, commit, layout.objects, exclude=exclude)
+
+
+def _no_code(project: Project, approved: ApprovedPlan) -> list[str]:
+    layout = project.layout
+    data = readable_below(layout.root, project.settings.readable)
+    return [*data_paths(approved), *(layout.relative(path) for path in data)]

@@ -7,6 +7,7 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.comparison import compare_experiments, released_comparison
 from harness.evaluation.outcome import HIDDEN_LABELS, TRIVIAL, explain
+from harness.evaluation.predict_code import whose
 from harness.evaluation.released import bits_limit, bits_told, released_score
 from harness.evaluation.scores import trained_seconds
 from harness.evaluation.tries import Standings
@@ -29,7 +30,8 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
     are not on this machine, as in a clone: the verdict is then the ledger's and is not re-checked.
     `removed` is the time at which `harness gc` removed a checkpoint, or None. `told` are the bits
     that its looks told of secret labels, and those of its plan. `libraries` of a run are the first
-    digits of their digest.
+    digits of their digest. `predict_code` says whose predict and whose training made the score,
+    where these are two.
     """
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)
@@ -58,6 +60,7 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             for log in ledger.imported_logs(experiment.id)
         ],
         "checkpoints": _checkpoints(ledger, experiment.id),
+        "predict_code": whose(project, experiment.id),
         "evaluations": _evaluations(ledger, experiment.id),
         "verdicts": [
             {

@@ -18,6 +18,7 @@ from harness.domain.statuses import (
     spoken,
 )
 from harness.evaluation.outcome import explain
+from harness.evaluation.predict_code import whose
 from harness.evaluation.released import bits_limit, bits_told
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
@@ -91,6 +92,7 @@ def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
         ),
         "validation": split_score(project, record, Split.VALIDATION),
         "held_out": split_score(project, record, Split.HELD_OUT),
+        "predict_code": whose(project, record.id),
         "compared": None if comparison is None else explain(comparison),
         "against": None if comparison is None else comparison["against"],
         "decision": None
@@ -206,7 +208,8 @@ def _told(row: Mapping[str, Any]) -> str:
     why = f" {_decided(row['decision'])}" if row["decision"] else ""
     hypothesis = inline(row["hypothesis"], 500)
     stop = "" if hypothesis.endswith((".", "!", "?")) else "."
-    return f"{row['experiment']}{builds}: {hypothesis}{stop}{why}"
+    scored = f" Scored by the {row['predict_code']}." if row["predict_code"] else ""
+    return f"{row['experiment']}{builds}: {hypothesis}{stop}{scored}{why}"
 
 
 def figure(total: Mapping[str, Any]) -> str:

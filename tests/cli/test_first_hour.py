@@ -19,7 +19,7 @@ ONCE = (
 )
 """Many epochs, and one checkpoint at the end."""
 BROKEN = "raise SystemExit('there is no model')\n"
-WAY = "`harness train exp-0001 --from exp-0001`, then `harness evaluate exp-0001`"
+WAY = "`harness evaluate exp-0001 --predict-from .`"
 
 
 @dataclass

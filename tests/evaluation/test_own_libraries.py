@@ -16,7 +16,7 @@ from harness.domain.sandbox import Completed, Confinement, Sandbox
 from harness.domain.statuses import GateName, SandboxKind, Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.byte_code import compiled
-from harness.evaluation.evaluate_run import _command
+from harness.evaluation.evaluate_run import command_of
 from harness.evaluation.experiment import awaiting, evaluate_experiment
 from harness.evaluation.libraries import OwnLibraries
 from harness.evaluation.predict import predict
@@ -281,7 +281,7 @@ def test_planted_byte_code_is_not_what_predict_runs(
     answers = []
     for byte_code in (made, None):
         asked = replace(request, byte_code=byte_code, hidden=(workplace.state,))
-        command = _command(asked, workplace.checkpoint)
+        command = command_of(asked, workplace.checkpoint)
         raw = predict(command, sandboxed, rows, range(2), "ids")
         answers.append([str(answer) for answer in raw.columns["prediction"]])
     # The second ones are what a predict of the environment's own byte code says.

@@ -26,10 +26,11 @@ from harness.domain.statuses import (
 )
 from harness.domain.variables import PREDICTIONS
 from harness.errors import NotFoundError, RefusedError
-from harness.evaluation import experiment as evaluating
+from harness.evaluation import side_by_side
 from harness.evaluation.comparison import compared
 from harness.evaluation.experiment import awaiting, evaluate_experiment
 from harness.evaluation.outcome import TRIVIAL, explain, worth
+from harness.evaluation.requests import predict_limit
 from harness.gates.check import check_gate, due_gate, require_validation_passed, standing
 from harness.gates.collect import changed, collect
 from harness.ledger.facts import EvaluationRecorded, RecordedVerdict
@@ -521,7 +522,7 @@ def test_predict_may_take_as_long_as_the_run_trained_or_as_the_plan_says(
     plan = plan_from(world.project.plan().content)
     oracle = plan.oracle.model_copy(update={"predict_minutes": minutes})
     given = plan.model_copy(update={"oracle": oracle})
-    assert evaluating.predict_limit(given, trained) == limit
+    assert predict_limit(given, trained) == limit
 
 
 def test_a_look_at_held_out_needs_a_pass_on_validation_that_stands(world: World) -> None:
@@ -654,18 +655,18 @@ def test_an_evaluation_cut_between_seeds_goes_on_where_it_stopped(
 ) -> None:
     experiment = world.open().id
     world.train(experiment)
-    real, done = evaluating.evaluate_run, []
+    real, second = side_by_side.evaluate_run, world.seed(2)
 
     def second_is_cut(request: Any, *rest: Any) -> Any:
-        if len(done) == 1:
+        if request.seed == second:
             raise KeyboardInterrupt
-        done.append(request.checkpoint)
         return real(request, *rest)
 
     with monkeypatch.context() as patched:
-        patched.setattr(evaluating, "evaluate_run", second_is_cut)
+        patched.setattr(side_by_side, "evaluate_run", second_is_cut)
         with pytest.raises(KeyboardInterrupt):
             evaluate(world, experiment)
+    assert [item.run for item in world.project.ledger.evaluations(experiment)] == ["run-01"]
     assert sorted(awaiting(world.project, experiment, Split.VALIDATION)) == [
         "run-01",
         "run-02",

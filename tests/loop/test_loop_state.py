@@ -9,12 +9,19 @@ import pytest
 from harness.clock import Clock
 from harness.decisions.experiments import MOVES, decide
 from harness.domain.statuses import FINAL_RUNS, DecisionKind, RunStatus, SandboxKind, Tier, Verdict
-from harness.evaluation import experiment as evaluating
+from harness.evaluation import side_by_side
 from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
 from harness.ledger import Ledger
-from harness.ledger.facts import LoopEnded, RunEnded, SessionEnded, SessionStarted
+from harness.ledger.facts import (
+    LoopEnded,
+    RunEnded,
+    RunStarted,
+    SessionEnded,
+    SessionStarted,
+    local_job,
+)
 from harness.loop.load_state import load_state
 from harness.loop.next_step import next_step
 from harness.loop.steps import (
@@ -168,7 +175,7 @@ class Driver:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    monkeypatch.setattr(evaluating, "evaluate_run", quick_evaluation)
+    monkeypatch.setattr(side_by_side, "evaluate_run", quick_evaluation)
     made = World.make(tmp_path)
     yield made
     made.project.close()
@@ -257,7 +264,7 @@ def cut_before(world: World, monkeypatch: pytest.MonkeyPatch, number: int) -> bo
 
 
 def check_every_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: range) -> None:
-    monkeypatch.setattr(evaluating, "evaluate_run", quick_evaluation)
+    monkeypatch.setattr(side_by_side, "evaluate_run", quick_evaluation)
     for number in numbers:
         world = World.make(tmp_path / str(number))
         cut = cut_before(world, monkeypatch, number)
@@ -291,7 +298,7 @@ def test_a_loop_killed_before_any_fact_ends_as_if_undisturbed(
 def test_supervised_waits_for_a_person_and_does_what_they_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluating, "evaluate_run", quick_evaluation)
+    monkeypatch.setattr(side_by_side, "evaluate_run", quick_evaluation)
     for kind, status in ((DecisionKind.APPROVE, "kept"), (DecisionKind.REJECT, "discarded")):
         plan = PLAN.replace("loop:", "gates: {mode: supervised}\nloop:").replace(
             "experiments: 6", "experiments: 2"
@@ -311,7 +318,7 @@ def test_supervised_waits_for_a_person_and_does_what_they_say(
 def test_what_is_better_is_kept_without_a_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    monkeypatch.setattr(evaluating, "evaluate_run", quick_evaluation)
+    monkeypatch.setattr(side_by_side, "evaluate_run", quick_evaluation)
     world = World.make(tmp_path, PLAN.replace("loop:", f"gates: {{mode: {mode}}}\nloop:"))
     assert Driver(world).run().reason == "target"
     assert load_state(world.project, supervised=lambda run: False).limits.mode == mode
@@ -371,6 +378,35 @@ def test_the_state_counts_minutes_looks_and_supervision(world: World) -> None:
     assert state.spent.held_out_left == 2
     assert [run.supervised for run in state.experiments[0].runs] == [False, False, False, True]
     assert next_step(state).key == f"wait-{experiment}"
+
+
+@pytest.mark.parametrize(("passed", "supervised", "minutes"), [(30, True, 0.5), (30, False, 0.0)])
+def test_a_run_that_goes_on_counts_with_what_it_took_so_far(
+    world: World, passed: float, supervised: bool, minutes: float
+) -> None:
+    experiment = world.open().id
+    run = world.project.ledger.register_run(
+        experiment=experiment,
+        seed=4,
+        argv=["python", "train.py"],
+        code="c",
+        data={},
+        environment={},
+        sandbox="none",
+        token="t",
+        session=None,
+    )
+    me = {"pid": 1, "boot": "b", "started": 1.0}
+    started = RunStarted(experiment=experiment, run=run.id, supervisor=me, job=local_job(me))
+    world.project.ledger.append(started)
+    clock = world.project.clock
+    clock.sleep(passed)  # type: ignore[attr-defined]
+    spent = load_state(world.project, supervised=lambda run: supervised).spent.minutes
+    assert spent == pytest.approx(minutes)
+    # No run takes longer than the plan allows: it is ended then.
+    clock.sleep(9_000)  # type: ignore[attr-defined]
+    spent = load_state(world.project, supervised=lambda run: supervised).spent.minutes
+    assert spent == pytest.approx(1.0 if supervised else 0.0)
 
 
 class Flaky(Driver):

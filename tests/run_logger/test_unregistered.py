@@ -176,6 +176,45 @@ def test_one_parents_next_launch_is_another_run_and_a_restart_is_not(
     assert launched() not in (begun, later)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"MASTER_PORT": "29500"}, {"MASTER_PORT": "29501"}),
+        (
+            {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"},
+            {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "1"},
+        ),
+        ({"PMIX_NAMESPACE": "a/1"}, {"PMIX_NAMESPACE": "a/2"}),
+    ],
+)
+def test_two_launches_of_one_parent_at_once_have_a_folder_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: dict[str, str], other: dict[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folders = [
+        RunLogger.from_environment(
+            {"RANK": rank, "WORLD_SIZE": "2", **launched}, ManualClock()
+        ).checkpoint_dir.parent
+        for launched in (one, other)  # none has ended
+        for rank in "01"
+    ]
+    assert folders[0] == folders[1] != folders[2] == folders[3]
+    assert {folder.parent for folder in folders} == {tmp_path / UNREGISTERED}
+
+
+def test_a_restart_of_torchrun_on_another_port_stays_in_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def launched(port: str, restarts: str) -> Path:
+        given = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_PORT": port}
+        given |= {"TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": restarts}
+        return RunLogger.from_environment(given, ManualClock()).checkpoint_dir
+
+    assert launched("29500", "0") == launched("29501", "1")
+
+
 def test_a_process_of_torch_spawn_knows_its_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrapped() -> None: ...
 

@@ -313,16 +313,47 @@ def test_a_command_that_cannot_start_registers_no_run(
 
 
 @pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (["pythn3", "train.py"], "`harness train exp-0001 -- python3 train.py`"),
+        (["bin/go.s"], "`harness train exp-0001 -- bin/go.sh`"),
+        (["python", "src/trian.py"], "`harness train exp-0001 -- python src/train.py`"),
+        (["python", "-m", "own.trian"], "`harness train exp-0001 -- python -m own.train`"),
+        (["python", "notes/own.py"], "Take it out of .gitignore, or commit it."),
+    ],
+)
+def test_the_nearest_that_is_there_is_named(
+    project: Project, run_training: Trainer, root: Path, argv: list[str], hint: str
+) -> None:
+    for name in ("bin/go.sh", "src/train.py", "own/__init__.py", "own/train.py", "notes/own.py"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("print('started')\n")
+    (root / "bin/go.sh").chmod(0o755)
+    subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
+    (root / ".gitignore").write_text("data/\nnotes/\n")
+    with pytest.raises(RefusedError) as refused:
+        run_training(argv=argv)
+    assert refused.value.code == "command_not_found"
+    assert hint in refused.value.hint
+    assert project.ledger.runs("exp-0001") == []
+
+
+@pytest.mark.parametrize(
     "argv",
     [
+        ["python", "-m", "own.train"],
+        ["python", "-m", "json.tool", "--help"],
         ["python", "train.py", "--export", "made.py"],
         ["env", "A=1", "python", "train.py"],
         ["sh", "-c", "python train.py made.sh"],
     ],
 )
 def test_what_a_command_makes_or_runs_later_need_not_be_there(
-    run_training: Trainer, argv: list[str]
+    run_training: Trainer, root: Path, argv: list[str]
 ) -> None:
+    (root / "own").mkdir()
+    for name in ("__init__", "train"):
+        (root / f"own/{name}.py").write_text("")
     report = run_training("print('started')", argv=argv, seeds=[1])
     assert "never started" not in report.runs[0].reason
 

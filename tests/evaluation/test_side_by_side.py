@@ -1,0 +1,210 @@
+"""Seeds are evaluated at once; what is told and recorded has their order, whichever ends first."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.domain.sandbox import Completed
+from harness.domain.statuses import Split
+from harness.domain.variables import CHECKPOINT
+from harness.errors import RefusedError, SandboxError
+from harness.evaluation import side_by_side
+from harness.evaluation.experiment import evaluate_experiment
+from harness.ledger.facts import Evaluation
+from tests.world import InProcess, World
+
+SEEDS = 3
+
+
+@pytest.fixture
+def world(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """On a machine with three cores and no GPU."""
+    monkeypatch.setattr(side_by_side, "_cores", lambda: SEEDS)
+    monkeypatch.setattr(side_by_side, "accelerators", list)
+    world = World.make(tmp_path)
+    world.train(world.open().id)
+    yield world
+    world.project.close()
+
+
+class Watched(InProcess):
+    """Knows how many run at once, and which seed's weights they have."""
+
+    def __init__(self, world: World) -> None:
+        points = world.project.ledger.checkpoints("exp-0001")
+        self.place = {point.id: number for number, point in enumerate(points)}
+        self.now, self.most, self.calls = 0, 0, 0
+        self.lock = threading.Lock()
+
+    def run(self, argv: Sequence[str], **more: Any) -> Completed:
+        name = str(more["environment"][CHECKPOINT])
+        place = next((n for key, n in self.place.items() if key in name), None)
+        with self.lock:
+            self.now, self.calls = self.now + 1, self.calls + 1
+            self.most = max(self.most, self.now)
+            beside = self.now
+        try:
+            return self.answer(place, beside, argv, **more)
+        finally:
+            with self.lock:
+                self.now -= 1
+
+    def answer(
+        self, place: int | None, beside: int, argv: Sequence[str], **more: Any
+    ) -> Completed:
+        return super().run(argv, **more)
+
+
+def evaluate(
+    world: World, sandbox: InProcess, split: Split = Split.VALIDATION
+) -> list[Evaluation]:
+    return evaluate_experiment(
+        world.project,
+        "exp-0001",
+        split,
+        sandbox,
+        environment={},
+        shuffle_seed=7,
+        admit=lambda project, experiment: None,
+    )
+
+
+def test_all_are_asked_at_once_and_the_last_to_end_may_be_the_first_recorded(
+    world: World,
+) -> None:
+    met = threading.Barrier(SEEDS, timeout=20)
+    first: set[int | None] = set()
+
+    class Meeting(Watched):
+        def answer(self, place: int | None, beside: int, *rest: Any, **more: Any) -> Completed:
+            if place not in first:
+                first.add(place)
+                met.wait()  # nobody goes on before all are here
+            if place == 0:
+                time.sleep(0.2)
+            return super().answer(place, beside, *rest, **more)
+
+    sandbox = Meeting(world)
+    made = evaluate(world, sandbox)
+    assert sandbox.most >= SEEDS
+    assert [one.run for one in made] == ["run-01", "run-02", "run-03"]
+    recorded = world.project.ledger.evaluations("exp-0001")
+    assert [one.run for one in recorded] == ["run-01", "run-02", "run-03"]
+    assert all(one.scored for one in recorded)
+
+
+def test_side_by_side_and_one_after_the_other_give_the_same(
+    world: World, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = [(one.value, one.predictions) for one in evaluate(world, Watched(world))]
+    monkeypatch.setattr(side_by_side, "_cores", lambda: 1)
+    other = World.make(tmp_path / "other")
+    other.train(other.open().id)
+    sandbox = Watched(other)
+    alone = [(one.value, one.predictions) for one in evaluate(other, sandbox)]
+    other.project.close()
+    assert sandbox.most == 1
+    assert together == alone
+
+
+def test_who_lacks_memory_beside_others_is_asked_again_alone(world: World) -> None:
+    class Small(Watched):
+        def answer(self, place: int | None, beside: int, *rest: Any, **more: Any) -> Completed:
+            time.sleep(0.05)
+            if beside > 1 or self.now > 1:
+                return Completed(
+                    exit_code=1,
+                    stdout=b"",
+                    stderr=b"MemoryError",
+                    timed_out=False,
+                    seconds=0.1,
+                )
+            return super().answer(place, beside, *rest, **more)
+
+    sandbox = Small(world)
+    made = evaluate(world, sandbox)
+    assert sandbox.most > 1
+    assert [one.scored for one in made] == [True] * SEEDS
+    assert [one.findings for one in world.project.ledger.evaluations("exp-0001")] == [()] * SEEDS
+
+
+def test_what_fails_alone_too_stands_for_all_without_asking_each_again(world: World) -> None:
+    class Broken(Watched):
+        def answer(self, *rest: Any, **more: Any) -> Completed:
+            return Completed(
+                exit_code=1, stdout=b"", stderr=b"no model", timed_out=False, seconds=0.1
+            )
+
+    sandbox = Broken(world)
+    made = evaluate(world, sandbox)
+    assert [[found.code for found in one.findings] for one in made] == [["predict_crashed"]] * 3
+    assert sandbox.calls == SEEDS + 1
+
+
+def test_an_error_says_whose_seed_it_is_and_what_was_before_it_is_recorded(world: World) -> None:
+    seeds = [run.seed for run in world.project.ledger.runs("exp-0001")]
+
+    class Torn(Watched):
+        def answer(self, place: int | None, beside: int, *rest: Any, **more: Any) -> Completed:
+            if place == 1:
+                raise SandboxError("It cannot be set up.", hint="Try again.")
+            return super().answer(place, beside, *rest, **more)
+
+    with pytest.raises(SandboxError, match=rf"Seed {seeds[1]}: It cannot be set up\."):
+        evaluate(world, Torn(world))
+    assert [one.run for one in world.project.ledger.evaluations("exp-0001")] == ["run-01"]
+    assert len(evaluate(world, Watched(world))) == SEEDS  # goes on with the others
+
+
+def test_a_look_is_counted_once_for_all_and_before_rows_are_seen(world: World) -> None:
+    ledger, seen = world.project.ledger, []
+
+    class Late(Watched):
+        def answer(self, *rest: Any, **more: Any) -> Completed:
+            seen.append(threading.current_thread() is not threading.main_thread())
+            return super().answer(*rest, **more)
+
+    made = evaluate(world, Late(world), Split.HELD_OUT)
+    assert {one.query for one in made} == {1}
+    assert ledger.queries("signs", Split.HELD_OUT) == 1
+    assert all(seen)
+
+
+def test_without_a_look_left_no_seed_sees_a_row(world: World) -> None:
+    for _ in range(3):
+        world.project.ledger.query_held_out("exp-0001", 3)
+    sandbox = Watched(world)
+    with pytest.raises(RefusedError) as refused:
+        evaluate(world, sandbox, Split.HELD_OUT)
+    assert refused.value.code == "query_budget_spent"
+    assert sandbox.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("cores", "gpus", "memory", "places"),
+    [
+        (8, [], 64 << 30, 3),
+        (2, [], 64 << 30, 2),
+        (8, ["/dev/nvidia0"], 64 << 30, 1),
+        (8, [], 1 << 30, 1),  # four copies of each would not fit twice
+    ],
+)
+def test_how_many_run_at_once(
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    cores: int,
+    gpus: list[str],
+    memory: int,
+    places: int,
+) -> None:
+    monkeypatch.setattr(side_by_side, "_cores", lambda: cores)
+    monkeypatch.setattr(side_by_side, "accelerators", lambda: gpus)
+    monkeypatch.setattr(side_by_side, "machine_share", lambda: memory)
+    (tmp_path / "table").write_bytes(b"rows")
+    request: Any = SimpleNamespace(table=SimpleNamespace(path=tmp_path / "table"))
+    assert side_by_side.places([request] * SEEDS, [64 << 20] * SEEDS) == places
+    assert side_by_side.places([request], [0]) == 1
