@@ -7,6 +7,9 @@ from typing import Any, Self
 
 from harness.files import strict
 
+PREDICT_FAILS = "predict_fails"
+"""The one note that no row raised: predict was tried beside the training."""
+
 
 class Severity(StrEnum):
     """A note is only shown; a warning asks for a diagnosis; a fatal alarm may stop the run."""

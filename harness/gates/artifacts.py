@@ -291,8 +291,8 @@ def launches(evidence: GateEvidence) -> Iterator[Finding]:
     """Restarts and runs that do not count are reported, a best of N shows its N; so are runs that
     trained nothing."""
     if taken := sorted({name for of_run in evidence.runs for name in of_run.run.taken_from}):
-        newest = evidence.runs[-1]
-        codes = lineage(newest.run, [origin.run for origin in newest.origins])
+        last = evidence.runs[-1]
+        codes = lineage(last.run, [origin.run for origin in last.origins])
         yield finding(
             "checkpoints_taken",
             f"{evidence.experiment.id} has the weights of {', '.join(taken)}: it changes predict"

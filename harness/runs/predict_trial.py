@@ -18,7 +18,7 @@ from typing import Any
 from harness.artifacts.commit_snapshot import commit_of
 from harness.artifacts.content import hash_path
 from harness.artifacts.metrics_file import Row
-from harness.detectors.alarm import Alarm, Severity
+from harness.detectors.alarm import PREDICT_FAILS, Alarm, Severity
 from harness.domain.plain_text import one_line
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
@@ -42,7 +42,6 @@ from harness.runs.train_job import TrainJob, code_now, code_of
 from harness.sandbox.reach import accelerators
 
 AS_IT_IS = "."
-FAILS = "predict_fails"
 PATIENCE_S = 1.0
 """A training that ends so soon after its first checkpoint loses nothing."""
 _PAUSE_S = 1.0
@@ -291,7 +290,7 @@ def _note(said: str, trial: Trial, row: int, experiment: str) -> Alarm:
         f" `harness evaluate {experiment} --predict-from {AS_IT_IS}` scores the same weights."
     )
     return Alarm(
-        code=FAILS,
+        code=PREDICT_FAILS,
         severity=Severity.NOTE,
         metric="",
         row=max(1, row),

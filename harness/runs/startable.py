@@ -58,12 +58,14 @@ class Startable:
             return
         word = self.argv[0]
         if os.sep in word:
-            folder = (self.project.layout.root / word).parent
-            beside = [str(PurePath(word).parent / one) for one in _programs([folder])]
-            raise self._refused(word, "is no program of the project", beside)
+            folder = PurePath(word).parent
+            there = _programs([self.project.layout.root / folder])
+            names = [str(folder / one) for one in there]
+            raise self._refused(word, "is no program of the project", names)
         what = "is no program on the PATH that training gets"
-        beside = [Path(settings.interpreter or "").parent] if settings.interpreter else []
-        folders = [*beside, *map(Path, path.split(os.pathsep))]
+        folders = list(map(Path, path.split(os.pathsep)))
+        if settings.interpreter is not None:
+            folders.append(Path(settings.interpreter).parent)
         raise self._refused(word, what, _programs(folders))
 
     def _path(self) -> str:

@@ -105,7 +105,7 @@ def block(
         )
         for line in _wrapped(parts, width)
     ]
-    alarms = [line for alarm in picture.alarms for line in _alarm(alarm, width)]
+    alarms = [line for alarm in picture.shown_alarms for line in _alarm(alarm, width)]
     notes = [Text(f"note: {note}", style="dim") for note in view.notes]
     if view.reason:
         notes.insert(0, Text(view.reason, style=_STATUS.get(view.status, "")))

@@ -158,7 +158,9 @@ class ExperimentFollower:
         for run in document["runs"]:
             follower = self._runs.get(run["run"])
             run["alarms"] = (
-                [] if follower is None else [alarm.plain() for alarm in follower.picture.alarms]
+                []
+                if follower is None
+                else [alarm.plain() for alarm in follower.picture.shown_alarms]
             )
             run["resources"] = {} if follower is None else follower.picture.used
         return document

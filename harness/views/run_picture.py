@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.artifacts.metrics_notes import not_restored
 from harness.artifacts.resources import Summary
-from harness.detectors.alarm import Alarm, open_alarms
+from harness.detectors.alarm import PREDICT_FAILS, Alarm, open_alarms
 from harness.detectors.base import row_from
 from harness.detectors.kinds import WatchSettings
 from harness.detectors.metric_names import MetricRole, role_of
@@ -115,6 +115,12 @@ class RunPicture:
         return sorted(
             open_alarms(list(self._alarms.values())), key=lambda item: -item.severity.weight
         )
+
+    @property
+    def shown_alarms(self) -> list[Alarm]:
+        """Those, and what no row raised."""
+        notes = [one for one in self._alarms.values() if one.code == PREDICT_FAILS]
+        return [*self.alarms, *notes]
 
     def notes(self) -> list[str]:
         """Notes on the rows for a person."""
