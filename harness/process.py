@@ -1,10 +1,9 @@
 """Processes of this machine: how we start ourselves; start, limit, kill with all descendants,
-identify; and which of them are Claude Code."""
+identify."""
 
 import contextlib
 import functools
 import hashlib
-import itertools
 import os
 import signal
 import stat
@@ -15,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import IO, Any
 
 import psutil
@@ -45,12 +44,6 @@ OURS = ("HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME"
 _SAME_START_S = 2.0  # create times derive from the boot time, which moves when the clock is set
 _KILL_SECONDS = 10.0
 _POLL_SECONDS = 0.02
-_PROGRAM = "claude"
-_INTERPRETERS = {"node", "nodejs", "bun", "deno", "sh", "bash", "dash", "zsh"}
-_PACKAGE = ("@anthropic-ai", "claude-code")
-"""The folders of the npm package, whose cli.js an interpreter runs."""
-_VERSIONS = ("claude", "versions")
-"""Where the CLI's own installer keeps its programs, each named after its version."""
 
 
 # Ourselves
@@ -396,40 +389,3 @@ def _read(stream: IO[bytes], kept: bytearray, most: int | None) -> None:
 def _feed(stream: IO[bytes], data: bytes) -> None:
     with contextlib.suppress(BrokenPipeError), stream:
         stream.write(data)
-
-
-# Claude Code
-
-
-def claude_above() -> Iterator[psutil.Process]:
-    """The Claude Code processes above this one, the nearest first. Raises psutil.Error."""
-    return (process for process in psutil.Process().parents() if _is_claude(process))
-
-
-def is_claude_code(name: str, argv: Sequence[str], program: str) -> bool:
-    """Whether it is a Claude Code CLI; unknown arguments are empty."""
-    started, script = "".join(argv[:1]), ""
-    if PurePath(started).name in _INTERPRETERS:
-        script = next((word for word in argv[1:] if not word.startswith("--")), "")
-    names = {name, PurePath(started).name, PurePath(script).name}
-    return (
-        _PROGRAM in names
-        or _lies_in(_PACKAGE, script)
-        or any(_lies_in(_VERSIONS, path) for path in (started, program))
-    )
-
-
-def _lies_in(folders: tuple[str, str], path: str) -> bool:
-    return folders in itertools.pairwise(PurePath(path).parts)
-
-
-def _is_claude(process: psutil.Process) -> bool:
-    # The command line and program of another user's process may be hidden; its name is not.
-    argv, program = [], ""
-    with contextlib.suppress(psutil.Error):
-        argv = process.cmdline()
-    with contextlib.suppress(psutil.Error):
-        program = process.exe()
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return is_claude_code(process.name(), argv, program)
-    return False

@@ -25,12 +25,13 @@ from pathlib import Path
 
 from harness.artifacts.jsonl import parse_line
 from harness.audit.activity import transcript_home
+from harness.audit.claude_process import claude_above
 from harness.clock import parse_iso
 from harness.domain.grade import CallerKind
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.ledger.facts import SessionBegan, SessionSeen
 from harness.ledger.project import Project
-from harness.process import claude_above, identity, is_same_alive, may_come_from
+from harness.process import identity, is_same_alive, may_come_from
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """Claude Code sets it for every process that a session starts."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from harness.process import claude_above
+from harness.audit.claude_process import claude_above
 
 
 @dataclass(frozen=True, kw_only=True)

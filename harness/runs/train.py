@@ -123,10 +123,7 @@ def train(
             job=job,
         )
         large = _not_copied(job.snapshot, on_event)
-        trial = PredictTrial(job, sandbox)
-        seed_run = functools.partial(seed_run, trial=trial)
-        with contextlib.closing(trial):
-            report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
+        report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
         return replace(report, findings=[*recovered, *large, *report.findings])
 
 
@@ -194,23 +191,31 @@ def _train_seeds(
     stopped = resumptions(job, missing) if resume else {}
     write_snapshot(job.snapshot, job.project.layout.experiment(job.experiment, "code"))
     findings: list[Finding] = []
-    for seed in missing:
-        budget = job.plan.budget
-        limits = RunLimits(
-            run=budget.run_minutes * 60, total=budget.total_minutes * 60, silent=silent_s
-        )
-        task = seed_run(seed=seed, limits=limits, stopped=stopped.get(seed))
-        try:
-            report = supervise(task, interrupts)
-        except _BudgetSpentError as spent:
-            findings.append(Finding(spent.code, spent.message, spent.hint))
-            break
-        run = done[seed] = report.run
-        findings += findings_of(run, job.ran_by)
-        if report.unread and seed == missing[0]:
-            findings.append(_not_read(job, report.unread))
-        if run.status is not RunStatus.COMPLETED:
-            break
+    budget = job.plan.budget
+    limits = RunLimits(
+        run=budget.run_minutes * 60,
+        total=budget.total_minutes * 60,
+        silent=silent_s,
+    )
+    with contextlib.closing(PredictTrial(job, job.sandbox)) as trial:
+        for seed in missing:
+            task = seed_run(
+                seed=seed,
+                limits=limits,
+                stopped=stopped.get(seed),
+                trial=trial,
+            )
+            try:
+                report = supervise(task, interrupts)
+            except _BudgetSpentError as spent:
+                findings.append(Finding(spent.code, spent.message, spent.hint))
+                break
+            run = done[seed] = report.run
+            findings += findings_of(run, job.ran_by)
+            if report.unread and seed == missing[0]:
+                findings.append(_not_read(job, report.unread))
+            if run.status is not RunStatus.COMPLETED:
+                break
     runs = [done[seed] for seed in wanted if seed in done]
     ok = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
     return TrainReport(experiment=job.experiment, runs=runs, findings=findings, ok=ok)

@@ -30,8 +30,7 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
     are not on this machine, as in a clone: the verdict is then the ledger's and is not re-checked.
     `removed` is the time at which `harness gc` removed a checkpoint, or None. `told` are the bits
     that its looks told of secret labels, and those of its plan. `libraries` of a run are the first
-    digits of their digest. `predict_code` says whose predict and whose training made the score,
-    where these are two.
+    digits of their digest. `predict_code`: whose predict and whose training made the score.
     """
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.process import is_claude_code
+from harness.audit.claude_process import is_claude_code
 
 INSTALLED = "/home/ada/.local/share/claude/versions/2.1.332"
 PACKAGE = "/usr/lib/node_modules/@anthropic-ai/claude-code/cli.js"
