@@ -4,7 +4,13 @@ is no try, and no launch of a seed."""
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path, PurePath, PurePosixPath
@@ -77,19 +83,20 @@ class Startable:
             raise self._refused(script, "is not in the project", self.code().files)
         if os.path.isabs(name) or name.startswith(os.pardir):
             return
-        code, places = self.code(), {root / name, *(root / name).parents}
-        shown = any(Path(os.path.normpath(one)) in places for one in self._shown())
-        parts = {str(one) for one in (PurePosixPath(name), *PurePosixPath(name).parents)}
-        if shown or name in code.files or parts & set(code.links):
+        code = self.code()
+        # Whatever else keeps it out, the run says.
+        other = (*code.unreadable, *code.too_large)
+        if name in (*code.files, *other):
             return
-        # A folder that is a repository of its own, a file that cannot be read, ...: the run says.
-        if os.path.isfile(root / name) and name not in (*code.unreadable, *code.too_large):
-            what = "is no part of the code that training gets: git ignores it"
-            raise self._refused(script, what, (), "Take it out of .gitignore, or commit it.")
-
-    def _shown(self) -> Iterator[Path]:
-        root = self.project.layout.root
-        yield from (root / path for path in self.project.settings.readable)
+        parts = set(_with_parents(name))
+        shown = self.project.settings.readable
+        linked = parts & set(code.links)
+        given = {str(root / one) for one in parts} & set(shown)
+        if linked or given or not os.path.isfile(root / name):
+            return
+        what = "is no part of the code that training gets: git ignores it"
+        way = "Take it out of .gitignore, or commit it."
+        raise self._refused(script, what, (), way)
 
     def _module(self, module: str) -> None:
         """One of a package of the project: what else an environment holds is not asked."""
@@ -101,11 +108,16 @@ class Startable:
         if not rest or linked or f"{top}/__init__.py" not in own:
             return
         path = module.replace(".", "/")
-        if any(name in (f"{path}.py", f"{path}/__main__.py") for name in own):
+        if {f"{path}.py", f"{path}/__main__.py"} & set(own):
             return
-        known = [name.removesuffix(".py").removesuffix("/__main__") for name in own]
-        named = [name.replace("/", ".") for name in known if not name.endswith("__init__")]
-        raise self._refused(module, f"is no module of the project's {top}", named)
+        named = []
+        for name in own:
+            stem = name.removesuffix(".py")
+            stem = stem.removesuffix("/__main__")
+            if not stem.endswith("__init__"):
+                named.append(stem.replace("/", "."))
+        what = f"is no module of the project's {top}"
+        raise self._refused(module, what, named)
 
     def _refused(self, name: str, what: str, known: Iterable[str], hint: str = "") -> RefusedError:
         known = sorted(known)
@@ -115,15 +127,22 @@ class Startable:
             hint = f"Did you mean `{self.again} -- {' '.join(words)}`?"
         elif not hint:
             hint = (
-                f"Correct the words after `--`; `{self.again}` alone runs the plan's"
+                "Correct the words after `--`;"
+                f" `{self.again}` alone runs the plan's"
                 " training.entry."
             )
         return RefusedError(
-            f"{name} {what}, so the command cannot start. No run was registered, and no seed is"
-            " used up by it.",
+            f"{name} {what}, so the command cannot start."
+            " No run was registered,"
+            " and no seed is used up by it.",
             hint=hint,
             code="command_not_found",
         )
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    path = PurePosixPath(name)
+    yield from map(str, (path, *path.parents))
 
 
 def _programs(folders: Iterable[Path]) -> set[str]:

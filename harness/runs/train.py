@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.artifacts.code_snapshot import Snapshot, write_snapshot
+from harness.artifacts.code_snapshot import write_snapshot
 from harness.artifacts.metrics_file import Row
 from harness.audit.open_sessions import see_sessions
 from harness.detectors.alarm import Alarm
@@ -51,7 +51,7 @@ from harness.runs.supervisor import (
     new_token,
     supervise,
 )
-from harness.runs.train_job import TrainJob, prepare
+from harness.runs.train_job import TrainJob, not_copied, prepare
 from harness.runs.workspace import Workspace
 
 
@@ -122,7 +122,7 @@ def train(
             grace=grace_s,
             job=job,
         )
-        large = _not_copied(job.snapshot, on_event)
+        large = not_copied(job.snapshot, on_event)
         report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
         return replace(report, findings=[*recovered, *large, *report.findings])
 
@@ -161,21 +161,6 @@ def _as_before(job: TrainJob, on_event: Event) -> TrainJob:
     )
     on_event({"kind": "config_kept", "text": text})
     return replace(job, config=first.config)
-
-
-def _not_copied(snapshot: Snapshot, on_event: Event) -> list[Finding]:
-    if not snapshot.too_large:
-        return []
-    names = snapshot.too_large
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    found = finding(
-        "files_not_copied",
-        f"Not copied for training, for each has more than 50 MB and git neither tracks nor ignores"
-        f" it: {', '.join(names[:5])}{more}.",
-        paths=list(names[:20]),
-    )
-    on_event({"kind": found.code, "text": f"{found.message} {found.hint}"})
-    return [found]
 
 
 def _train_seeds(

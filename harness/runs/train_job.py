@@ -2,18 +2,20 @@
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.artifacts.code_snapshot import Snapshot, take_snapshot
 from harness.artifacts.commit_snapshot import head_of, take_commit
 from harness.domain.commands import with_interpreter
+from harness.domain.findings import Finding
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import RunStatus, SandboxKind, require_open_experiment
 from harness.errors import RefusedError
 from harness.evaluation.scores import counted_runs, started
+from harness.gates.findings import finding
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import data_hashes, data_paths, declared, plan_of, require_unchanged
@@ -202,3 +204,25 @@ def _no_code(project: Project, approved: ApprovedPlan) -> list[str]:
     layout = project.layout
     data = readable_below(layout.root, project.settings.readable)
     return [*data_paths(approved), *(layout.relative(path) for path in data)]
+
+
+def not_copied(
+    snapshot: Snapshot,
+    on_event: Callable[[dict[str, Any]], None],
+) -> list[Finding]:
+    """What is said of files that are too large to be code."""
+    names = snapshot.too_large
+    if not names:
+        return []
+    shown = ", ".join(names[:5])
+    if len(names) > 5:
+        shown += f" and {len(names) - 5} more"
+    found = finding(
+        "files_not_copied",
+        "Not copied for training, for each has more than 50 MB and git neither tracks nor ignores"
+        f" it: {shown}.",
+        paths=list(names[:20]),
+    )
+    text = f"{found.message} {found.hint}"
+    on_event({"kind": found.code, "text": text})
+    return [found]
