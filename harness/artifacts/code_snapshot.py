@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,6 +26,7 @@ from harness.artifacts.objects import (
 )
 from harness.artifacts.snapshot_index import SnapshotIndex, seen
 from harness.contract.artifacts import BY_NAME, DRAFT
+from harness.domain.late import Late, dataclass
 from harness.domain.variables import UNREGISTERED
 from harness.errors import UsageError
 from harness.files import atomic_write, sha256_bytes
@@ -44,7 +45,7 @@ _SKIPPED_WITHOUT_GIT = frozenset({".venv", "venv", "__pycache__", "node_modules"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshot:
+class Snapshot(Late):
     hash: str
     files: dict[str, str]
     """Path relative to the root, with forward slashes -> SHA-256 of the bytes."""

@@ -3,13 +3,13 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import FrontMatter, quote, read_front_matter
+from harness.domain.late import Late, dataclass
 from harness.domain.plain_text import plain
 from harness.errors import UsageError
 
@@ -27,7 +27,7 @@ _RESULT_HINT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypothesis:
+class Hypothesis(Late):
     experiment: str
     parent: str | None
     hypothesis: str
@@ -36,7 +36,7 @@ class Hypothesis:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiagnosedAlarm:
+class DiagnosedAlarm(Late):
     """One alarm that the diagnosis explains."""
 
     run: str
@@ -47,7 +47,7 @@ class DiagnosedAlarm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunDiagnosis:
+class RunDiagnosis(Late):
     run: str
     what_happened: str
     mechanism: str
@@ -56,14 +56,14 @@ class RunDiagnosis:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Late):
     experiment: str
     alarms: tuple[DiagnosedAlarm, ...]
     runs: tuple[RunDiagnosis, ...]
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Late):
     """A number that an agent states, with the precision in which it states it."""
 
     value: float
@@ -72,7 +72,7 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResultFile:
+class ResultFile(Late):
     claims: dict[str, Claim]
     """Metric -> the claimed value."""
     shortfalls: list[str]

@@ -7,11 +7,10 @@ keys, anchors and tags are errors: each has hidden a wrong value from its author
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
-
+from harness.domain.late import Late, dataclass
 from harness.domain.plain_text import plain
 from harness.errors import UsageError
 
@@ -31,16 +30,8 @@ _HINT_FRONT = f"Front matter is YAML between two lines `---`; {_QUOTE}"
 _HINT_FILE = f"The whole file is YAML, `key: value` lines; {_QUOTE}"
 
 
-class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Composes nodes only; `_Builder` makes the values."""
-
-
-# PyYAML's own resolvers follow YAML 1.1, which reads `on` as true and `1e-3` as text.
-_Loader.yaml_implicit_resolvers = {}
-
-
 @dataclass(frozen=True, kw_only=True)
-class FrontMatter:
+class FrontMatter(Late):
     data: dict[str, Any]
     body: str
     """What follows the closing `---`, without leading blank lines."""
@@ -107,9 +98,17 @@ def quote(text: str) -> str:
 
 
 def _read(block: str, *, where: str, offset: int, body: str, hint: str) -> FrontMatter:
-    loader: _Loader | None = None
+    # Here: a command that only looks often reads none, and the import takes as long as Python.
+    import yaml  # type: ignore[import-untyped]
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Composes nodes only; `_Builder` makes the values."""
+
+    # PyYAML's own resolvers follow YAML 1.1, which reads `on` as true and `1e-3` as text.
+    Loader.yaml_implicit_resolvers = {}
+    loader: Loader | None = None
     try:
-        loader = _Loader(block)
+        loader = Loader(block)
         node = loader.get_single_node()
     except (yaml.YAMLError, RecursionError) as error:
         raise _yaml_error(error, where, offset, hint) from error
@@ -138,7 +137,7 @@ def _read(block: str, *, where: str, offset: int, body: str, hint: str) -> Front
 
 
 class _Builder:
-    """Turns composed nodes into plain values and remembers where each was."""
+    """Turns composed nodes of PyYAML into plain values and remembers where each was."""
 
     def __init__(self, offset: int) -> None:
         self._offset = offset
@@ -147,7 +146,7 @@ class _Builder:
         self.texts: dict[Path, str] = {}
         self.problems: list[tuple[int, str]] = []
 
-    def build(self, node: yaml.Node, path: Path, depth: int) -> Any:
+    def build(self, node: Any, path: Path, depth: int) -> Any:
         line = node.start_mark.line + self._offset
         self.lines.setdefault(path, line)
         # PyYAML composes an alias as the node of its anchor: a node seen twice is one.
@@ -156,22 +155,22 @@ class _Builder:
         self._seen.add(id(node))
         if depth > _MAX_DEPTH:
             return self._refuse(line, f"more than {_MAX_DEPTH} levels")
-        if isinstance(node, yaml.ScalarNode):
+        if node.id == "scalar":
             return self._scalar(node, path, line)
         if not node.tag.startswith("tag:yaml.org,2002:"):
             return self._refuse(line, f"the tag {node.tag!r}; only plain values are read")
-        if isinstance(node, yaml.SequenceNode):
+        if node.id == "sequence":
             return [
                 self.build(item, (*path, number), depth + 1)
                 for number, item in enumerate(node.value)
             ]
         return dict(self._pairs(node, path, depth))
 
-    def _pairs(self, node: yaml.Node, path: Path, depth: int) -> Iterator[tuple[str, Any]]:
+    def _pairs(self, node: Any, path: Path, depth: int) -> Iterator[tuple[str, Any]]:
         first: dict[str, int] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + self._offset
-            if not isinstance(key_node, yaml.ScalarNode):
+            if key_node.id != "scalar":
                 self._refuse(line, "a key that is not text")
                 continue
             key = key_node.value
@@ -185,7 +184,7 @@ class _Builder:
             self.lines[(*path, key)] = line
             yield key, self.build(value_node, (*path, key), depth + 1)
 
-    def _scalar(self, node: yaml.ScalarNode, path: Path, line: int) -> Any:
+    def _scalar(self, node: Any, path: Path, line: int) -> Any:
         text: str = node.value
         if _NO_TEXT.search(text):
             return self._refuse(line, f"{_shown(text)} containing a lone surrogate")

@@ -14,7 +14,6 @@ import stat
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ import orjson
 
 from harness.artifacts.content import hash_file, read_bytes
 from harness.artifacts.snapshot_index import Seen, seen
+from harness.domain.late import Late, dataclass
 from harness.domain.plain_text import one_line
 from harness.errors import HarnessError
 from harness.files import atomic_write, canonical_json, sha256_bytes
@@ -52,7 +52,7 @@ _FORM = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Libraries:
+class Libraries(Late):
     digests: dict[str, str]
     """Name -> digest of all its files: a top-level package or module, else a part of the
     environment, such as "bin/python" or "standard library"."""

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from harness.domain.late import Late, dataclass
 from harness.domain.plain_text import inline, one_line, plain
 
 CONFIDENCE = ("high", "medium", "low")
@@ -15,7 +15,7 @@ LONGEST = 300
 
 
 @dataclass(frozen=True, kw_only=True)
-class Idea:
+class Idea(Late):
     text: str
     """One line, at most 300 characters."""
     answers: str | None = None

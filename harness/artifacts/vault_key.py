@@ -9,11 +9,12 @@ import hashlib
 import hmac
 import os
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from harness.artifacts.content import hash_file
 from harness.artifacts.objects import ObjectDamagedError, damaged
+from harness.domain.late import Late, dataclass
 from harness.files import private_folder, sync_directory
 
 NAME = "key"
@@ -23,7 +24,7 @@ _KEYED = ("held_out", "sealed", "originals")
 
 
 @dataclass(frozen=True)
-class VaultKey:
+class VaultKey(Late):
     _secret: bytes = field(repr=False)
 
     def of(self, digest: str) -> str:

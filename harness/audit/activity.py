@@ -7,7 +7,7 @@ import json
 import mmap
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from harness.artifacts.content import read_bytes
 from harness.artifacts.jsonl import LineFeed, parse_line
 from harness.clock import parse_iso
+from harness.domain.late import Late, dataclass
 from harness.errors import UsageError
 from harness.traces.events import ToolCall, ToolResult, TracedSession, TraceEvent
 from harness.traces.transcripts import read_session, session_files
@@ -28,7 +29,7 @@ _EXITED = "Exit code "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receipt:
+class Receipt(Late):
     time: datetime
     event: str
     tool: str
@@ -42,7 +43,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class Call(Late):
     """One tool call of a transcript."""
 
     id: str
@@ -61,7 +62,7 @@ class Call:
 
 
 @dataclass(kw_only=True)
-class Activity:
+class Activity(Late):
     """One session."""
 
     session: str

@@ -4,7 +4,6 @@ Nothing here is proof: a person may have edited a file while a session ran.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
 from itertools import pairwise
@@ -13,6 +12,7 @@ from typing import Any
 from harness.audit.activity import GUARD, Activity, Call
 from harness.audit.changes import Change
 from harness.clock import iso
+from harness.domain.late import Late, dataclass
 from harness.guard.policy.decide import DENY, READERS
 
 NOBODY = "no session's receipts or transcript covers it"
@@ -33,7 +33,7 @@ class Grade(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suspect:
+class Suspect(Late):
     """One session that a change may come from."""
 
     session: str

@@ -1,7 +1,7 @@
 """What is no longer as it was accepted, frozen or recorded."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +15,7 @@ from harness.artifacts.content import (
     read_bytes,
 )
 from harness.contract.artifacts import BY_NAME, Scope
+from harness.domain.late import Late, dataclass
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import UsageError
 from harness.files import canonical_json, sha256_bytes
@@ -50,7 +51,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class Change(Late):
     kind: ChangeKind
     path: str
     """Relative to the project's root; absolute for what lies in the vault."""

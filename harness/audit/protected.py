@@ -7,7 +7,6 @@ from collections.abc import (
     Sequence,
     Set,
 )
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,7 @@ from harness.audit.unguarded import (
 )
 from harness.clock import parse_iso
 from harness.contract.installation import AGENTS
+from harness.domain.late import Late, dataclass
 from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.guard.accepted import (
@@ -55,7 +55,7 @@ from harness.settings import CONFIG, main_root
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditReport:
+class AuditReport(Late):
     accepted: Accepted | None
     changes: tuple[tuple[Change, tuple[Suspect, ...]], ...]
     unguarded: tuple[Unguarded, ...]

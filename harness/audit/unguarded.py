@@ -5,18 +5,18 @@ call that only receipts know, the path at most can be judged.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from harness.audit.activity import AFTER, AFTER_BATCH, GUARD, Activity, Call
 from harness.contract.artifacts import BY_NAME
+from harness.domain.late import Late, dataclass
 from harness.guard.policy.decide import DENY, WRITERS
 from harness.guard.shell.decide_with_tree import judge_call
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unguarded:
+class Unguarded(Late):
     session: str
     agent: str | None
     tool: str

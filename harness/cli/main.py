@@ -8,8 +8,6 @@ import importlib
 import os
 import re
 import sys
-import traceback
-from importlib.metadata import version
 
 import click
 
@@ -123,7 +121,7 @@ class LazyGroup(CommandGroup):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("experiment-harness"), prog_name="harness")
+@click.version_option(package_name="experiment-harness", prog_name="harness")
 def harness() -> None:
     """Claude runs machine-learning experiments; the harness decides what is true about them.
 
@@ -243,6 +241,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.close()  # the reader is gone; Python would complain while flushing
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the boundary: a bug of ours ends as exit 3
+        import traceback  # for bugs only
+
         tell(traceback.format_exc())
         fail(
             "harness_failed",

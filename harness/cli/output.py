@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -15,7 +14,6 @@ from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.errors import UsageError
 from harness.files import pretty_json
-from harness.sandbox.select import choose
 
 
 def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,6 +45,8 @@ def sandbox_for(sandbox: str, *, required: bool = False) -> Sandbox:
 
     Raises SandboxError when it does not work here, or when it is none and `required`.
     """
+    from harness.sandbox.select import choose  # few commands ask
+
     return choose(None if sandbox == "auto" else SandboxKind(sandbox), required=required)
 
 
@@ -99,6 +99,8 @@ class CommandGroup(click.Group):
 
 def _no_command(path: str, word: str, known: Sequence[str]) -> UsageError:
     meant = meant_by(path, word)
+    from difflib import get_close_matches  # for errors only
+
     near = get_close_matches(word, known, n=2)
     if meant is None and near:
         meant = " or ".join(f"`{path} {name}`" for name in near)

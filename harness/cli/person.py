@@ -16,11 +16,11 @@ from pathlib import Path
 import click
 
 from harness.audit.claude_process import claude_above
-from harness.audit.open_sessions import SESSION
 from harness.cli.output import tell
 from harness.contract.roles import ASKED_VERBS
 from harness.domain.grade import OPEN, PERSON, Caller, CallerKind
 from harness.errors import RefusedError
+from harness.judge.client import SESSION
 from harness.judge.identity import CALLER, verify
 
 AGENT = "agent"

@@ -1,10 +1,11 @@
 """An alarm: what a detector found, the rows that show it and the threshold that they passed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Self
 
+from harness.domain.late import Late, dataclass
 from harness.files import strict
 
 PREDICT_FAILS = "predict_fails"
@@ -24,7 +25,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class Point(Late):
     """One value of one row."""
 
     row: int
@@ -35,7 +36,7 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alarm:
+class Alarm(Late):
     code: str
     severity: Severity
     metric: str

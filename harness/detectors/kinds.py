@@ -7,10 +7,11 @@ table, which is also the order of one row's alarms.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple
 
+from harness.domain.late import Late, dataclass
 from harness.domain.statuses import Direction
 from harness.errors import UsageError
 
@@ -349,7 +350,7 @@ def known_thresholds() -> dict[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WatchSettings:
+class WatchSettings(Late):
     """A plan's settings of the watch.
 
     Raises UsageError for a code or a threshold that is not in the table of kinds.

@@ -6,9 +6,9 @@ answered. One that was not confined lowers the grade by its name; nothing raises
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.domain.late import Late, dataclass
 from harness.domain.statuses import Evidence, SandboxKind
 
 
@@ -30,7 +30,7 @@ _OF_A_SESSION = frozenset({CallerKind.DRIVER, CallerKind.ISOLATED})
 
 
 @dataclass(frozen=True)
-class Caller:
+class Caller(Late):
     """Facts hold it as text: "person", "open", "driver:bwrap", "isolated:landlock"."""
 
     kind: CallerKind
@@ -86,7 +86,7 @@ class Link(StrEnum):
 
 
 @dataclass(frozen=True)
-class Grade:
+class Grade(Late):
     """How well a recomputed score is known."""
 
     not_isolated: tuple[Link, ...] = ()

@@ -10,10 +10,11 @@ policies would be further forms of a prediction (`Needs`).
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from harness.domain.late import Late, dataclass
 from harness.domain.statuses import Direction
 
 
@@ -74,7 +75,7 @@ class Trivial(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
+class Metric(Late):
     name: str
     direction: Direction
     """The direction in which it gets better; a plan that says the other contradicts itself."""

@@ -1,10 +1,11 @@
 """What several facts add up to: experiments, runs, and what a score is judged by. The record of one
 fact stands beside it in harness.ledger.facts."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from harness.domain.findings import Finding
+from harness.domain.late import Late, dataclass
 from harness.domain.statuses import Direction, ExperimentStatus, RunStatus, Tier
 
 LEAST_SEEDS = 3
@@ -17,7 +18,7 @@ TAKEN = "taken"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tree:
+class Tree(Late):
     """The working tree in which an experiment was opened: its files are there."""
 
     id: str
@@ -37,7 +38,7 @@ class Tree:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment:
+class Experiment(Late):
     id: str
     number: int
     status: ExperimentStatus
@@ -53,7 +54,7 @@ class Experiment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(Late):
     id: str
     experiment: str
     seed: int
@@ -118,7 +119,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Objective:
+class Objective(Late):
     """What a score is judged by; taken from the approved plan, never guessed."""
 
     metric: str

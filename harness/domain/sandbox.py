@@ -1,10 +1,10 @@
 """The interface through which the harness runs an agent's code; harness.sandbox implements it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness.domain.late import Late, dataclass
 from harness.domain.memory import granted_memory
 from harness.domain.statuses import SandboxKind
 
@@ -19,7 +19,7 @@ def machine_share(root: Path = Path("/")) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placed:
+class Placed(Late):
     """What lies at `source` is seen at `path`: with bwrap. Landlock moves nothing; there, and
     without a sandbox, it is granted where it lies."""
 
@@ -29,7 +29,7 @@ class Placed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Confinement:
+class Confinement(Late):
     """What a process may reach. Paths are absolute; what is not listed does not exist for it, but
     for the system's own folders (/usr, /lib, /etc, /proc, /dev ...) and the interpreters."""
 
@@ -47,7 +47,7 @@ class Confinement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Completed:
+class Completed(Late):
     exit_code: int | None
     """None when it was ended by a limit."""
     stdout: bytes

@@ -14,9 +14,9 @@ Scores are counted in steps here, upwards being better whatever the metric's dir
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.domain.late import Late, dataclass
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier
 
@@ -52,7 +52,7 @@ class Bound(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class Told(Late):
     """One answer about a score, before tiers and comparisons."""
 
     answer: Answer

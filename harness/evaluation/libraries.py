@@ -8,7 +8,6 @@ changes is a note: where the sandbox can hide it, predict does not see it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from shlex import split
@@ -21,6 +20,7 @@ from harness.artifacts.objects import ObjectDamagedError, load_object, store_byt
 from harness.artifacts.training_code import imported_by
 from harness.domain.commands import found, with_interpreter
 from harness.domain.findings import Finding
+from harness.domain.late import Late, dataclass
 from harness.errors import ConfigError
 from harness.evaluation import problems
 from harness.files import canonical_json
@@ -38,7 +38,7 @@ _PARTS = ("standard library", "lib/", "lib64/", "pyvenv.cfg")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LibraryChanges:
+class LibraryChanges(Late):
     counted: Mapping[str, str]
     """Name -> its digest now, or GONE."""
     noted: tuple[str, ...] = ()

@@ -15,6 +15,8 @@ LEVEL = 0.05
 HIDDEN_LABELS, READABLE_LABELS = "hidden", "readable"
 """Of validation: in the vault alone, or where training and its author can read them."""
 MCNEMAR = "McNemar's exact test"
+OF_PREDICT = ("predict_", "predictions_", "weights_unused")
+"""How codes of an evaluation begin that say that predict failed."""
 TRIVIAL = "trivial predictor"
 """What an experiment without a parent is compared with."""
 

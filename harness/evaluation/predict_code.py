@@ -9,13 +9,12 @@ from harness.artifacts.objects import ObjectDamagedError
 from harness.artifacts.training_code import run_by
 from harness.domain.records import Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, RunStatus
+from harness.evaluation.outcome import OF_PREDICT
 from harness.evaluation.scores import counted_runs
 from harness.files import sha256_bytes
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 
-OF_PREDICT = ("predict_", "predictions_", "weights_unused")
-"""How codes of an evaluation begin that say that predict failed."""
 _MOST_NAMED = 3
 _DIGITS = 9
 

@@ -4,10 +4,10 @@ Facts of the ledger alone: a verdict's freshness can be told without the statist
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from harness.domain.late import Late, dataclass
 from harness.domain.records import Experiment
 from harness.domain.statuses import ExperimentStatus, Split
 from harness.evaluation.scores import recorded_evaluations, started
@@ -18,7 +18,7 @@ from harness.plans.approved import objective_of, secret
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Standing:
+class _Standing(Late):
     """An experiment on validation, in the comparison of the plan in force."""
 
     seeds: int

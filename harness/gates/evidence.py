@@ -1,20 +1,21 @@
 """Everything that a gate reads, gathered by `gates.collect`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from harness.artifacts.experiment_files import Claim, Diagnosis
 from harness.artifacts.metrics_notes import RowTimes
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import Finding
+from harness.domain.late import Late, dataclass
 from harness.domain.records import Experiment, Objective, Run
 from harness.domain.statuses import GateName, Tier, Verdict
 from harness.ledger.facts import Checkpoint, Evaluation, RecordedVerdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileEvidence:
+class FileEvidence(Late):
     """One file as it was read, once."""
 
     name: str
@@ -28,7 +29,7 @@ class FileEvidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckpointEvidence:
+class CheckpointEvidence(Late):
     checkpoint: Checkpoint
     actual: str | None
     """Content hash now; None when nothing is there."""
@@ -39,7 +40,7 @@ class CheckpointEvidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunEvidence:
+class RunEvidence(Late):
     run: Run
     metrics: FileEvidence
     status: FileEvidence
@@ -74,14 +75,14 @@ class RunEvidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValidationReference:
+class ValidationReference(Late):
     verdict: RecordedVerdict | None
     changed: tuple[str, ...] = ()
     """Names of the evidence that changed since."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateEvidence:
+class GateEvidence(Late):
     gate: GateName
     objective: Objective
     way_out: str | None = None
@@ -149,7 +150,7 @@ class GateEvidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateOutcome:
+class GateOutcome(Late):
     verdict: Verdict
     findings: tuple[Finding, ...]
     score: Mapping[str, Any] | None

@@ -7,13 +7,13 @@ less, and a problem that is named.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import read_front_matter
 from harness.contract.installation import MANIFEST, OWN_HOOKS, OWN_TEMPLATES, VENDORED
+from harness.domain.late import Late, dataclass
 from harness.domain.statuses import HooksMode
 from harness.errors import UsageError
 from harness.guard.policy.receipt import file_name
@@ -36,7 +36,7 @@ _MEANT = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentFile:
+class AgentFile(Late):
     path: Path
     name: str
     """From the front matter; without one, the file's."""

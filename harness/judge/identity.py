@@ -19,10 +19,10 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.domain.late import Late, dataclass
 from harness.domain.statuses import SandboxKind
 from harness.files import (
     atomic_write,
@@ -45,7 +45,7 @@ _LAST_SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Announced:
+class Announced(Late):
     """A living server, as its file in the state directory names it."""
 
     kind: str

@@ -1,4 +1,4 @@
-"""The append-only, hash-chained store of facts. SQLAlchemy is imported nowhere else."""
+"""The append-only, hash-chained store of facts. Its database is opened nowhere else."""
 
 from harness.ledger.chain import StoredFact
 from harness.ledger.ledger import Ledger

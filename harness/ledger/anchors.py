@@ -9,13 +9,12 @@ its own chain for another clone's and begin a new one.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
-import sqlalchemy as sa
-
+from harness.domain.late import Late, dataclass
 from harness.errors import LedgerDamagedError
 from harness.files import atomic_write, canonical_json, lock
+from harness.ledger.database import Connection
 from harness.ledger.failures import translated
 from harness.ledger.schema import meta
 
@@ -28,7 +27,7 @@ _HINT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Anchor:
+class Anchor(Late):
     writer: str
     seq: int
     hash: str
@@ -98,7 +97,7 @@ def forget_local_writer(anchors: Path) -> None:
         (anchors / _NAME).unlink(missing_ok=True)
 
 
-def local_writer(connection: sa.Connection, anchors: Path, path: Path) -> str:
+def local_writer(connection: Connection, anchors: Path, path: Path) -> str:
     """Raises LedgerDamagedError when `meta` names no writer, or another than was noted."""
     problems = meta_problems(connection, anchors)
     if problems:
@@ -108,7 +107,7 @@ def local_writer(connection: sa.Connection, anchors: Path, path: Path) -> str:
     return _meta(connection)[_KEY]
 
 
-def meta_problems(connection: sa.Connection, anchors: Path) -> list[str]:
+def meta_problems(connection: Connection, anchors: Path) -> list[str]:
     """What is wrong with the table `meta`, each with its hint."""
     rows, note = _meta(connection), anchors / _NAME
     strange = sorted(set(rows) - {_KEY}, key=str)
@@ -133,7 +132,8 @@ def meta_problems(connection: sa.Connection, anchors: Path) -> list[str]:
     return problems
 
 
-def _meta(connection: sa.Connection) -> dict[str, str]:
-    if not sa.inspect(connection).has_table(meta.name):
+def _meta(connection: Connection) -> dict[str, str]:
+    if meta.name not in connection.tables():
         return {}
-    return {row.key: row.value for row in connection.execute(sa.select(meta))}
+    rows = connection.rows("SELECT key, value FROM meta")
+    return {row["key"]: row["value"] for row in rows}

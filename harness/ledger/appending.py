@@ -14,8 +14,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from harness.clock import Clock, iso, parse_iso
 from harness.domain.plain_text import plain_value
 from harness.errors import LedgerDamagedError, LedgerError, UsageError
@@ -23,6 +21,7 @@ from harness.files import atomic_write, canonical_json
 from harness.ledger.anchors import Anchor, read_anchors, write_anchor
 from harness.ledger.chain import FIRST_PREV, StoredFact, seal
 from harness.ledger.creation import not_imported, require_anchored
+from harness.ledger.database import Connection
 from harness.ledger.facts import KINDS, Fact, apply, fact_from
 from harness.ledger.facts.base import LedgerPart
 from harness.ledger.schema import facts, spooled
@@ -30,13 +29,13 @@ from harness.ledger.state import SqlState
 from harness.ledger.text_form import text_files
 from harness.ledger.views import mark_stale
 
-_INSERT = facts.insert().returning(facts.c.position)
+_SPOOLED = "SELECT name FROM spooled WHERE name = :name"
 
 
 class Writer:
     """One open write transaction."""
 
-    def __init__(self, connection: sa.Connection, *, writer: str, clock: Clock) -> None:
+    def __init__(self, connection: Connection, *, writer: str, clock: Clock) -> None:
         self.connection = connection
         self.state = SqlState(connection)
         self._writer = writer
@@ -60,7 +59,9 @@ class Writer:
             kind=fact.KIND,
             body=body,
         )
-        position = self.connection.execute(_INSERT, sealed.columns()).scalar_one()
+        columns = sealed.columns()
+        insert = f"{facts.insert(columns)} RETURNING position"
+        position = self.connection.value(insert, **columns)
         stored = replace(sealed, position=position)
         apply(self.state, stored)
         mark_stale(self.connection, stored)
@@ -69,13 +70,8 @@ class Writer:
         return stored
 
     def _read_head(self) -> StoredFact | None:
-        query = (
-            sa.select(facts)
-            .where(facts.c.writer == self._writer)
-            .order_by(facts.c.seq.desc())
-            .limit(1)
-        )
-        row = self.connection.execute(query).mappings().first()
+        query = "SELECT * FROM facts WHERE writer = :writer ORDER BY seq DESC LIMIT 1"
+        row = self.connection.row(query, writer=self._writer)
         return StoredFact(**row) if row is not None else None
 
     def _time(self) -> str:
@@ -84,14 +80,17 @@ class Writer:
         # that is ahead, must not sort a fact before one that it rests on. Among equal times the
         # writer's name decides, so after another writer's fact the time has to move on.
         now = iso(self._clock.now())
-        query = sa.select(facts.c.at, facts.c.writer).order_by(facts.c.at.desc()).limit(1)
-        last = self.connection.execute(query).first()
-        if last is None or now > last.at:
+        last = self.connection.value("SELECT max(at) FROM facts")
+        if last is None or now > last:
             return now
-        foreign = sa.exists().where(facts.c.at == last.at, facts.c.writer != self._writer)
-        if self.connection.execute(sa.select(foreign)).scalar():
-            return iso(parse_iso(last.at) + timedelta(milliseconds=1))
-        return str(last.at)
+        foreign = self.connection.row(
+            "SELECT seq FROM facts WHERE at = :at AND writer != :writer LIMIT 1",
+            at=last,
+            writer=self._writer,
+        )
+        if foreign is not None:
+            return iso(parse_iso(last) + timedelta(milliseconds=1))
+        return str(last)
 
 
 class LedgerWrites(LedgerPart):
@@ -137,7 +136,7 @@ class LedgerWrites(LedgerPart):
         if self._text is None:
             return False
         with self._database.read() as connection:
-            empty = connection.execute(sa.select(facts.c.position).limit(1)).first() is None
+            empty = connection.row("SELECT position FROM facts LIMIT 1") is None
         return empty and bool(text_files(self._text))
 
     def require_imported(self) -> None:
@@ -186,7 +185,7 @@ def _keep(folder: Path, fact: Fact, at: str, error: LedgerError) -> LedgerError:
     return error
 
 
-def _drain(folder: Path, connection: sa.Connection, append: Callable[[Fact], Any]) -> list[Path]:
+def _drain(folder: Path, connection: Connection, append: Callable[[Fact], Any]) -> list[Path]:
     """Append what was spooled, oldest first; returns the files to remove after the commit.
 
     A file that holds no fact, or one that the rules refuse by now, is renamed to `*.refused`.
@@ -195,20 +194,17 @@ def _drain(folder: Path, connection: sa.Connection, append: Callable[[Fact], Any
         return []
     done: list[Path] = []
     for path in sorted(folder.glob("*.json")):
-        if (
-            connection.execute(sa.select(spooled).where(spooled.c.name == path.name)).first()
-            is None
-        ):
+        if connection.row(_SPOOLED, name=path.name) is None:
             try:
                 value = json.loads(path.read_bytes())
                 # A savepoint: a fact that its rule refuses must not undo the caller's transaction.
-                with connection.begin_nested():
+                with connection.savepoint():
                     append(fact_from(value["kind"], value["body"]))
             except FileNotFoundError:
                 continue  # another process drained it
             except (ValueError, KeyError, TypeError, UsageError, LedgerError):
                 path.rename(path.with_suffix(".refused"))
                 continue
-            connection.execute(spooled.insert(), {"name": path.name})
+            connection.insert(spooled, [{"name": path.name}])
         done.append(path)
     return done

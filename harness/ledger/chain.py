@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from harness.domain.late import Late, dataclass
 from harness.errors import LedgerDamagedError, UsageError
 from harness.files import canonical_json, sha256_bytes
 
@@ -16,7 +16,7 @@ _FIELDS = {"v", "writer", "seq", "prev", "at", "kind", "body"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoredFact:
+class StoredFact(Late):
     """A row of the table `facts`. `data` is what is hashed; the other fields repeat parts of it."""
 
     writer: str

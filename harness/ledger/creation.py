@@ -9,15 +9,13 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-import sqlalchemy as sa
-
 from harness.clock import Clock
 from harness.errors import LedgerDamagedError, NotFoundError
 from harness.files import private_folder, sync_directory
 from harness.ledger.anchors import Anchor, anchored_writers
-from harness.ledger.database import Database
+from harness.ledger.database import Connection, Database
 from harness.ledger.failures import damaged, translated
-from harness.ledger.schema import facts, meta
+from harness.ledger.schema import meta
 from harness.ledger.state_version import create_tables, require_state_version, update_state
 from harness.ledger.text_form import text_files
 
@@ -87,7 +85,7 @@ def create_database(path: Path, *, writer: str, clock: Clock) -> None:
             try:
                 with database.write() as connection:
                     create_tables(connection)
-                    connection.execute(meta.insert(), {"key": "writer", "value": writer})
+                    connection.insert(meta, [{"key": "writer", "value": writer}])
             finally:
                 database.close()
             # A link, not a rename: it fails where a ledger exists, and no reader ever sees a
@@ -101,7 +99,7 @@ def create_database(path: Path, *, writer: str, clock: Clock) -> None:
 
 
 def require_anchored(
-    connection: sa.Connection,
+    connection: Connection,
     anchors: Iterable[Anchor],
     path: Path,
     *,
@@ -109,8 +107,11 @@ def require_anchored(
 ) -> None:
     """Raises LedgerDamagedError when the ledger has not exactly the fact that an anchor names."""
     for anchor in anchors:
-        here = sa.and_(facts.c.writer == anchor.writer, facts.c.seq == anchor.seq)
-        stored_hash = connection.execute(sa.select(facts.c.hash).where(here)).scalar()
+        stored_hash = connection.value(
+            "SELECT hash FROM facts WHERE writer = :writer AND seq = :seq",
+            writer=anchor.writer,
+            seq=anchor.seq,
+        )
         if stored_hash != anchor.hash and not (stored_hash is None and missing_allowed):
             what = "is missing" if stored_hash is None else "is another one"
             raise LedgerDamagedError(
@@ -172,7 +173,7 @@ def _require_file(path: Path) -> None:
 
 def _require_whole_pages(database: Database) -> None:
     with database.read() as connection:
-        page = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
+        page = connection.value("PRAGMA page_size")
     size = database.path.stat().st_size
     if size % page:
         raise damaged(

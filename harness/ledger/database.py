@@ -1,4 +1,8 @@
-"""Connections and transactions. The only module that opens the database file."""
+"""Connections and transactions. The only module that opens the database file.
+
+What a store has to offer is `Connection`: queries are SQL with named values, in words that SQLite
+and PostgreSQL share. The standard library does for a file, and nothing has to be loaded to look.
+"""
 
 import contextlib
 import json
@@ -6,27 +10,74 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import sqlalchemy as sa
-from sqlalchemy.pool import QueuePool
-
 from harness.clock import Clock
 from harness.errors import LedgerReadOnlyError
-from harness.files import canonical_json
 from harness.ledger.failures import is_busy, is_unopenable, translated
+from harness.ledger.schema import BOOLEAN, JSON, Row, Table
 
 T = TypeVar("T")
 
 # SQLite's own waiting a try; the rest is retry_busy's, which is fair between many processes
 _BUSY_MS = 200
+_IDLE = 5
+"""Connections that are kept open between transactions."""
+
+# by the type that a column was declared with
+sqlite3.register_converter(JSON, json.loads)
+sqlite3.register_converter(BOOLEAN, lambda raw: raw != b"0")
 
 
-def to_json(value: Any) -> str:
-    return canonical_json(value).decode("utf-8")
+class Connection:
+    """One transaction: what runs SQL, with `:name` for the values that are passed by name."""
+
+    def __init__(self, driver: sqlite3.Connection) -> None:
+        self._driver = driver
+
+    def rows(self, sql: str, /, **values: Any) -> Iterator[Row]:
+        """Each as a dictionary; read one by one."""
+        cursor = self._driver.execute(sql, values)
+        names = [column[0] for column in cursor.description]
+        return (dict(zip(names, one, strict=True)) for one in cursor)
+
+    def row(self, sql: str, /, **values: Any) -> Row | None:
+        """The first one."""
+        return next(self.rows(sql, **values), None)
+
+    def value(self, sql: str, /, **values: Any) -> Any:
+        """The first column of the first row; None without a row."""
+        row = self.row(sql, **values)
+        return None if row is None else next(iter(row.values()))
+
+    def run(self, sql: str, /, **values: Any) -> None:
+        self._driver.execute(sql, values)
+
+    def insert(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+        """A column that a row leaves out gets what the table has for that."""
+        for row in rows:
+            self._driver.execute(table.insert(row), table.encoded(row))
+
+    def tables(self) -> set[str]:
+        """The names of all that are there."""
+        sql = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        names = {str(row["name"]) for row in self.rows(sql)}
+        return {name for name in names if not name.startswith("sqlite_")}
+
+    @contextlib.contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """What is done inside is undone by an error; the transaction goes on."""
+        self.run("SAVEPOINT inner_step")
+        try:
+            yield
+        except BaseException:
+            self.run("ROLLBACK TO inner_step")
+            raise
+        finally:
+            self.run("RELEASE inner_step")
 
 
 class Database:
@@ -44,17 +95,19 @@ class Database:
         self._immutable = False
         self._local = threading.local()
         self._pid = os.getpid()
-        self._engine = self._make_engine()
+        self._idle: list[sqlite3.Connection] = []
 
     def close(self) -> None:
-        self._engine.dispose()
+        self._leave_parent()
+        while self._idle:
+            self._idle.pop().close()
 
     def probe(self) -> None:
         """Open one connection and read. Raises LedgerError."""
         with translated(self.path):
             try:
                 self._probe_once()
-            except sa.exc.DBAPIError as error:
+            except sqlite3.Error as error:
                 if (
                     not (self.read_only and is_unopenable(error))
                     or Path(f"{self.path}-wal").exists()
@@ -63,25 +116,25 @@ class Database:
                 # A read-only folder: SQLite cannot make its -shm file there. Without a -wal file
                 # nobody is writing, so reading with no locks at all is safe.
                 self._immutable = True
-                self._engine.dispose()
+                self.close()
                 self._probe_once()
 
     @contextlib.contextmanager
-    def read(self) -> Iterator[sa.Connection]:
+    def read(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database throughout and blocks no writer."""
         current = self._current()
         if current is not None:
             yield current
             return
-        with translated(self.path), self._open().connect() as connection:
-            begun = retry_busy(
-                connection.begin, is_busy=is_busy, clock=self._clock, seconds=self._busy_seconds
-            )
-            with begun, self._as_current(connection, writing=False):
-                yield connection
+        with (
+            translated(self.path),
+            self._driver() as driver,
+            self._transaction(driver, "BEGIN", writing=False) as connection,
+        ):
+            yield connection
 
     @contextlib.contextmanager
-    def write(self, *, durable: bool = True) -> Iterator[sa.Connection]:
+    def write(self, *, durable: bool = True) -> Iterator[Connection]:
         """Commits at the end, rolls back on any error. Waits `busy_seconds` for the lock.
 
         Without `durable` the commit is not synced: for what can be made again from the facts.
@@ -97,24 +150,17 @@ class Database:
                 raise RuntimeError("a write inside a read transaction: open the write first")
             yield current
             return
-        with translated(self.path), self._open().connect() as plain:
-            # IMMEDIATE takes the write lock now. A deferred transaction that upgrades after a read
-            # gets SQLITE_BUSY at once, however long the timeout.
-            connection = plain.execution_options(harness_begin="BEGIN IMMEDIATE")
+        with translated(self.path), self._driver() as driver:
             if not durable:
-                _pragma(plain, "synchronous=NORMAL")
+                driver.execute("PRAGMA synchronous=NORMAL")
             try:
-                begun = retry_busy(
-                    connection.begin,
-                    is_busy=is_busy,
-                    clock=self._clock,
-                    seconds=self._busy_seconds,
-                )
-                with begun, self._as_current(connection, writing=True):
+                # IMMEDIATE takes the write lock now. A deferred transaction that upgrades after a
+                # read gets SQLITE_BUSY at once, however long the timeout.
+                with self._transaction(driver, "BEGIN IMMEDIATE", writing=True) as connection:
                     yield connection
             finally:
                 if not durable:
-                    _pragma(plain, "synchronous=FULL")
+                    driver.execute("PRAGMA synchronous=FULL")
 
     def backup(self, target: Path) -> None:
         """Copy the committed state to the new file `target`, synced."""
@@ -132,46 +178,63 @@ class Database:
         mode = "DELETE" if self._network else "WAL"
         # The switch needs the file alone. While another process has it open, the mode stays: both
         # are safe, and the next opening tries again.
-        self._engine.dispose()
+        self.close()
         with translated(self.path), contextlib.closing(self._connect()) as connection:
             if connection.execute("PRAGMA journal_mode").fetchone()[0].upper() != mode:
                 with contextlib.suppress(sqlite3.OperationalError):
                     connection.execute(f"PRAGMA journal_mode={mode}")
 
     def _probe_once(self) -> None:
-        with self._engine.connect() as connection:
-            connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")
+        with self._driver() as driver:
+            driver.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
-    def _current(self) -> sa.Connection | None:
+    def _current(self) -> Connection | None:
         return getattr(self._local, "connection", None)
 
     @contextlib.contextmanager
-    def _as_current(self, connection: sa.Connection, *, writing: bool) -> Iterator[None]:
+    def _transaction(
+        self, driver: sqlite3.Connection, begin: str, *, writing: bool
+    ) -> Iterator[Connection]:
+        retry_busy(
+            lambda: driver.execute(begin),
+            is_busy=is_busy,
+            clock=self._clock,
+            seconds=self._busy_seconds,
+        )
+        connection = Connection(driver)
         self._local.connection, self._local.writing = connection, writing
         try:
-            yield
+            yield connection
+            driver.execute("COMMIT")
         finally:
             self._local.connection, self._local.writing = None, False
+            # an error; SQLite itself undoes after some, e.g. on a full disk
+            if driver.in_transaction:
+                driver.execute("ROLLBACK")
 
-    def _open(self) -> sa.Engine:
+    @contextlib.contextmanager
+    def _driver(self) -> Iterator[sqlite3.Connection]:
+        """One that no other thread has."""
+        self._leave_parent()
+        try:
+            driver = self._idle.pop()
+        except IndexError:
+            driver = self._connect()
+        try:
+            yield driver
+        finally:
+            if len(self._idle) < _IDLE:
+                self._idle.append(driver)
+            else:
+                driver.close()
+
+    def _leave_parent(self) -> None:
         # In a forked child SQLite's connections may be neither used nor closed: closing would drop
         # the parent's locks.
         if self._pid != os.getpid():
-            self._engine.dispose(close=False)
-            self._pid, self._local = os.getpid(), threading.local()
-        return self._engine
-
-    def _make_engine(self) -> sa.Engine:
-        engine = sa.create_engine(
-            "sqlite+pysqlite://",
-            creator=self._connect,
-            poolclass=QueuePool,
-            pool_size=5,
-            json_serializer=to_json,
-            json_deserializer=json.loads,
-        )
-        sa.event.listen(engine, "begin", _begin)
-        return engine
+            _ABANDONED.extend(self._idle)
+            self._idle, self._local = [], threading.local()
+            self._pid = os.getpid()
 
     def _connect(self) -> sqlite3.Connection:
         options = "immutable=1" if self._immutable else f"mode={'ro' if self.read_only else 'rw'}"
@@ -180,6 +243,7 @@ class Database:
             uri=True,
             isolation_level=None,
             check_same_thread=False,
+            detect_types=sqlite3.PARSE_DECLTYPES,
             timeout=self._busy_seconds if self._network else _BUSY_MS / 1000,
         )
         try:
@@ -192,15 +256,8 @@ class Database:
         return connection
 
 
-def _begin(connection: sa.Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get("harness_begin", "BEGIN"))
-
-
-def _pragma(connection: sa.Connection, text: str) -> None:
-    """Run a pragma outside any transaction, on the driver's connection."""
-    driver = connection.connection.driver_connection
-    assert driver is not None
-    driver.execute(f"PRAGMA {text}")
+_ABANDONED: list[sqlite3.Connection] = []
+"""Of the process that this one was forked from: kept, for what is collected is closed."""
 
 
 def retry_busy(
@@ -215,7 +272,7 @@ def retry_busy(
     while True:
         try:
             return attempt()
-        except sa.exc.DBAPIError as error:
+        except sqlite3.Error as error:
             if not is_busy(error) or clock.monotonic() >= end:
                 raise
         # 2 to 50 ms, random: many waiting processes must not wake in step.

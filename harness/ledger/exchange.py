@@ -77,7 +77,7 @@ def import_facts(ledger: Ledger, folder: Path) -> int:
                     )
         if not fresh:
             return 0
-        connection.execute(facts.insert(), [fact.columns() for fact in fresh])
+        connection.insert(facts, (fact.columns() for fact in fresh))
         require_anchored(
             connection, read_anchors(ledger.anchors), ledger.path, missing_allowed=True
         )

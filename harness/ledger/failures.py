@@ -7,8 +7,6 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-import sqlalchemy.exc
-
 from harness.errors import (
     LedgerBusyError,
     LedgerDamagedError,
@@ -31,8 +29,7 @@ _LOCKING = {
 
 def error_name(error: BaseException) -> str:
     """SQLite's name of the error, e.g. "SQLITE_BUSY_RECOVERY"; "" for what is not SQLite's."""
-    original = error.orig if isinstance(error, sqlalchemy.exc.DBAPIError) else error
-    return str(getattr(original, "sqlite_errorname", "") or "")
+    return str(getattr(error, "sqlite_errorname", "") or "")
 
 
 def _is(name: str, names: set[str]) -> bool:
@@ -49,8 +46,8 @@ def is_unopenable(error: BaseException) -> bool:
 
 
 def translate(error: BaseException, path: Path) -> LedgerError:
-    """The harness's error for one of SQLite's or SQLAlchemy's."""
-    name, detail = error_name(error), str(getattr(error, "orig", None) or error)
+    """The harness's error for one of SQLite's."""
+    name, detail = error_name(error), str(error)
     if _is(name, _BUSY):
         return LedgerBusyError(
             f"{path} is being written by another process, which did not finish in time ({detail}).",
@@ -92,10 +89,10 @@ def damaged(path: Path, detail: str) -> LedgerDamagedError:
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Errors of SQLAlchemy, of sqlite3 and of the disk leave as LedgerErrors about `path`."""
+    """Errors of sqlite3 and of the disk leave as LedgerErrors about `path`."""
     try:
         yield
-    except (sqlalchemy.exc.SQLAlchemyError, sqlite3.Error) as error:
+    except sqlite3.Error as error:
         raise translate(error, path) from error
     except OverflowError as error:
         raise UsageError(

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from harness.clock import Clock
 from harness.domain.statuses import ExperimentStatus
 from harness.errors import UsageError
@@ -27,13 +25,13 @@ from harness.ledger.creation import (
     require_imported,
     require_never_made,
 )
-from harness.ledger.database import Database
-from harness.ledger.facts.base import newest_first
+from harness.ledger.database import Connection, Database
+from harness.ledger.facts.base import NEWEST_FIRST
 from harness.ledger.facts.checkpoint import CheckpointLedger
 from harness.ledger.facts.control import ControlLedger
-from harness.ledger.facts.decision import DecisionLedger, decisions
-from harness.ledger.facts.evaluation import EvaluationLedger, verdicts
-from harness.ledger.facts.experiment import ExperimentLedger, experiments
+from harness.ledger.facts.decision import DecisionLedger
+from harness.ledger.facts.evaluation import EvaluationLedger
+from harness.ledger.facts.experiment import ExperimentLedger
 from harness.ledger.facts.model import ModelLedger
 from harness.ledger.facts.plan import PlanLedger
 from harness.ledger.facts.program import ProgramLedger
@@ -41,7 +39,6 @@ from harness.ledger.facts.release import ReleaseLedger
 from harness.ledger.facts.run import RunLedger
 from harness.ledger.facts.session import SessionLedger
 from harness.ledger.replay import rebuild_state, stored
-from harness.ledger.schema import facts
 from harness.ledger.text_form import is_writer_name, writers
 from harness.ledger.views import LedgerViews
 
@@ -133,13 +130,13 @@ class Ledger(
         return self._database.path
 
     @contextlib.contextmanager
-    def connection(self) -> Iterator[sa.Connection]:
+    def connection(self) -> Iterator[Connection]:
         """A read transaction; for the modules of harness.ledger."""
         with self._database.read() as connection:
             yield connection
 
     @contextlib.contextmanager
-    def exclusive(self) -> Iterator[sa.Connection]:
+    def exclusive(self) -> Iterator[Connection]:
         """A write transaction without a Writer; for the modules of harness.ledger."""
         with self._database.write() as connection:
             yield connection
@@ -152,18 +149,18 @@ class Ledger(
 
     def facts(self, after: int = 0) -> Iterator[StoredFact]:
         """Facts by their position in this database, from the one after `after`."""
-        query = sa.select(facts).where(facts.c.position > after).order_by(facts.c.position)
+        query = "SELECT * FROM facts WHERE position > :after ORDER BY position"
         with self._database.read() as connection:
-            for row in connection.execute(query).mappings():
+            for row in connection.rows(query, after=after):
                 yield stored(row)
 
     def position(self) -> int:
         """The position of the last fact in this database; 0 when there is none."""
-        return int(self._scalar(sa.select(sa.func.max(facts.c.position))) or 0)
+        return int(self._value("SELECT max(position) FROM facts") or 0)
 
     def last_fact(self) -> StoredFact | None:
         """By the order of all facts, which is the same in every clone."""
-        rows = self._rows(sa.select(facts).order_by(*newest_first(facts)).limit(1))
+        rows = self._rows(f"SELECT * FROM facts ORDER BY {NEWEST_FIRST} LIMIT 1")
         return StoredFact(**rows[0]) if rows else None
 
     def writers(self) -> list[str]:
@@ -174,20 +171,16 @@ class Ledger(
     def counts(self, plan: str | None = None) -> dict[str, Any]:
         """{"experiments": {status: n}, "verdicts": n, "decisions": n, "facts": n}; with `plan` only
         its experiments are counted."""
-        of_plan = () if plan is None else (experiments.c.plan == plan,)
-        query = (
-            sa.select(experiments.c.status, sa.func.count().label("n"))
-            .where(*of_plan)
-            .group_by(experiments.c.status)
-        )
+        of_plan = "" if plan is None else "WHERE plan = :plan"
+        query = f"SELECT status, count(*) AS n FROM experiments {of_plan} GROUP BY status"
         with self._database.read():
-            counts = {row["status"]: row["n"] for row in self._rows(query)}
+            counts = {row["status"]: row["n"] for row in self._rows(query, plan=plan)}
             return {
                 "experiments": {
                     status.value: counts[status] for status in ExperimentStatus if status in counts
                 },
-                "verdicts": self._scalar(sa.select(sa.func.max(verdicts.c.number))) or 0,
-                "decisions": self._scalar(sa.select(sa.func.max(decisions.c.number))) or 0,
+                "verdicts": self._value("SELECT max(number) FROM verdicts") or 0,
+                "decisions": self._value("SELECT max(number) FROM decisions") or 0,
                 "facts": self.position(),
             }
 

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.artifacts.locate import Layout
@@ -17,6 +17,7 @@ from harness.domain.grade import (
     UNKNOWN,
     Caller,
 )
+from harness.domain.late import Late, dataclass
 from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.errors import ConfigError, RefusedError
@@ -27,7 +28,7 @@ from harness.settings import Settings, load_settings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Project:
+class Project(Late):
     """A context manager; leaving it closes the ledger."""
 
     settings: Settings

@@ -1,75 +1,174 @@
 """The ledger's tables that are not replayed: `facts` is the truth, the others are book-keeping.
 
-All other tables of `metadata` are state: what the facts add up to. The families of facts define
-them; they can be dropped and replayed at any time.
+All other tables are state: what the facts add up to. The families of facts define them; they can
+be dropped and replayed at any time.
 """
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
 
-import sqlalchemy as sa
+from harness.files import canonical_json
 
 APPLICATION_ID = 0x48524E53  # "HRNS" in SQLite's header: tells a ledger from any other database
 
-metadata = sa.MetaData()
+TEXT, INTEGER, FLOAT = "TEXT", "INTEGER", "FLOAT"
+BLOB, BOOLEAN, JSON = "BLOB", "BOOLEAN", "JSON"
+"""Kinds of columns. JSON and BOOLEAN are read back as the values that were written."""
 
-JSON = sa.JSON(none_as_null=True)
-
-
-def required(kind: Any, *names: str) -> list[sa.Column[Any]]:
-    """NOT NULL columns of one type."""
-    return [sa.Column(name, kind, nullable=False) for name in names]
+Row = dict[str, Any]
 
 
-def log_columns(*, key: bool = False) -> list[sa.Column[Any]]:
+class Column(NamedTuple):
+    name: str
+    kind: str
+    required: bool = True
+    key: bool = False
+
+    @property
+    def words(self) -> str:
+        end = " NOT NULL" if self.required else ""
+        return f"{self.name} {self.kind}{end}"
+
+
+class Index(NamedTuple):
+    name: str
+    columns: tuple[str, ...]
+
+
+class Unique(NamedTuple):
+    columns: tuple[str, ...]
+
+
+def keys(kind: str, *names: str) -> list[Column]:
+    """Columns of the primary key."""
+    return [Column(name, kind, key=True) for name in names]
+
+
+def required(kind: str, *names: str) -> list[Column]:
+    """NOT NULL columns of one kind."""
+    return [Column(name, kind) for name in names]
+
+
+def optional(kind: str, *names: str) -> list[Column]:
+    return [Column(name, kind, required=False) for name in names]
+
+
+def index(name: str, *columns: str) -> Index:
+    return Index(name, columns)
+
+
+def log_columns(*, key: bool = False) -> list[Column]:
     """Which fact made the row. (at, writer, seq) orders all facts alike in every clone; `key` makes
     (writer, seq) the primary key."""
     return [
-        sa.Column("at", sa.Text, nullable=False),
-        sa.Column("writer", sa.Text, nullable=False, primary_key=key),
-        sa.Column("seq", sa.Integer, nullable=False, primary_key=key),
+        Column("at", TEXT),
+        Column("writer", TEXT, key=key),
+        Column("seq", INTEGER, key=key),
     ]
 
 
-meta = sa.Table(
-    "meta",
-    metadata,
-    sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
-)
+class Table:
+    """One table, in SQL that SQLite and PostgreSQL understand; `:name` stands for a value."""
 
-facts = sa.Table(
+    def __init__(
+        self,
+        name: str,
+        *parts: Column | Index | Unique,
+    ) -> None:
+        self.name = name
+        self._parts = parts
+        columns = [one for one in parts if isinstance(one, Column)]
+        self.columns = {one.name: one for one in columns}
+        self.key = tuple(one.name for one in columns if one.key)
+        TABLES[name] = self
+
+    @property
+    def ddl(self) -> list[str]:
+        """What makes the table and its indexes."""
+        lines = [one.words for one in self.columns.values()]
+        lines.append(f"PRIMARY KEY ({', '.join(self.key)})")
+        lines += [
+            f"UNIQUE ({', '.join(one.columns)})" for one in self._parts if isinstance(one, Unique)
+        ]
+        indexes = [
+            f"CREATE INDEX IF NOT EXISTS {one.name} ON {self.name} ({', '.join(one.columns)})"
+            for one in self._parts
+            if isinstance(one, Index)
+        ]
+        start = f"CREATE TABLE IF NOT EXISTS {self.name}"
+        return [f"{start} ({', '.join(lines)})", *indexes]
+
+    def insert(self, names: Iterable[str]) -> str:
+        """Needs a value for each of `names`."""
+        values = ", ".join(f":{name}" for name in names)
+        into = f"INSERT INTO {self.name} ({', '.join(names)})"
+        return f"{into} VALUES ({values})"
+
+    def update(self, *names: str) -> str:
+        """Sets `names` in the row with a key; the key's values are called key_NAME."""
+        changes = ", ".join(f"{name} = :{name}" for name in names)
+        return f"UPDATE {self.name} SET {changes} WHERE {self._of_key}"
+
+    @cached_property
+    def select(self) -> str:
+        """The row with a key; the key's values are called key_NAME."""
+        return f"SELECT * FROM {self.name} WHERE {self._of_key}"
+
+    @cached_property
+    def _of_key(self) -> str:
+        return " AND ".join(f"{name} = :key_{name}" for name in self.key)
+
+    def encoded(self, row: Mapping[str, Any]) -> Row:
+        """As the database keeps it: what is in a JSON column as text."""
+        return {
+            name: to_json(value)
+            if value is not None and self.columns[name].kind == JSON
+            else value
+            for name, value in row.items()
+        }
+
+
+TABLES: dict[str, Table] = {}
+"""All tables by name."""
+
+
+def to_json(value: Any) -> str:
+    return canonical_json(value).decode("utf-8")
+
+
+meta = Table("meta", *keys(TEXT, "key"), *required(TEXT, "value"))
+
+facts = Table(
     "facts",
-    metadata,
     # The order of arrival in this database: facts of other clones come late, so it is no order of
     # time and differs from clone to clone.
-    sa.Column("position", sa.Integer, primary_key=True),
-    *required(sa.Text, "writer"),
-    *required(sa.Integer, "seq"),
-    *required(sa.Text, "prev", "hash", "kind", "at"),
-    sa.Column("data", sa.LargeBinary, nullable=False),
-    sa.UniqueConstraint("writer", "seq"),
-    sa.Index("facts_at", "at"),
+    *keys(INTEGER, "position"),
+    *required(TEXT, "writer"),
+    *required(INTEGER, "seq"),
+    *required(TEXT, "prev", "hash", "kind", "at"),
+    *required(BLOB, "data"),
+    Unique(("writer", "seq")),
+    index("facts_at", "at"),
 )
 
-projections = sa.Table(
+projections = Table(
     "projections",
-    metadata,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("changed", sa.Integer, nullable=False),  # position of the last fact that it shows
-    sa.Column("written", sa.Integer, nullable=False),  # position up to which the file was written
-    sa.Column("note", JSON),  # what the writer of the file wants to know next time, e.g. its size
+    *keys(TEXT, "name"),
+    *required(INTEGER, "changed"),  # position of the last fact that it shows
+    *required(INTEGER, "written"),  # position up to which the file was written
+    *optional(JSON, "note"),  # what the file's writer wants to know next time, e.g. its size
 )
 
-checklist_rows = sa.Table(
+checklist_rows = Table(
     "checklist_rows",
-    metadata,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("text", sa.Text, nullable=False),
-    sa.Column("dirty", sa.Integer, nullable=False),
-    sa.Index("checklist_rows_dirty", "dirty"),
+    *keys(INTEGER, "number"),
+    *required(TEXT, "text"),
+    *required(INTEGER, "dirty"),
+    index("checklist_rows_dirty", "dirty"),
 )
 
-spooled = sa.Table("spooled", metadata, sa.Column("name", sa.Text, primary_key=True))
+spooled = Table("spooled", *keys(TEXT, "name"))
 
 PROJECTIONS: tuple[str, ...] = (
     "checklist",

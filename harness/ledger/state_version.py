@@ -5,36 +5,35 @@ tables are made anew and the facts are replayed into them.
 """
 
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
-import sqlalchemy as sa
-
 from harness.errors import LedgerError
-from harness.ledger.database import Database
+from harness.ledger.database import Connection, Database
 from harness.ledger.failures import damaged
 from harness.ledger.replay import rebuild_state
-from harness.ledger.schema import APPLICATION_ID, KEPT, facts, metadata
+from harness.ledger.schema import APPLICATION_ID, KEPT, TABLES, Table, facts
 
 STATE_VERSION = 17
 """Raise it with every change of a state table, or of what a fact does to one."""
 
 
-def state_version(connection: sa.Connection, path: Path) -> int:
+def state_version(connection: Connection, path: Path) -> int:
     """0 when it was not noted. Raises LedgerDamagedError for another program's file."""
-    is_ours = connection.exec_driver_sql("PRAGMA application_id").scalar() == APPLICATION_ID
-    if not is_ours or not sa.inspect(connection).has_table(facts.name):
+    is_ours = connection.value("PRAGMA application_id") == APPLICATION_ID
+    if not is_ours or facts.name not in connection.tables():
         raise damaged(path, "it is a SQLite database, but not one of this harness")
-    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+    return int(connection.value("PRAGMA user_version"))
 
 
-def create_tables(connection: sa.Connection) -> None:
+def create_tables(connection: Connection) -> None:
     """All tables of a new file."""
-    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-    metadata.create_all(connection, tables=list(KEPT))
+    connection.run(f"PRAGMA application_id = {APPLICATION_ID}")
+    _make(connection, KEPT)
     _make_state(connection)
 
 
-def require_state_version(connection: sa.Connection, path: Path) -> None:
+def require_state_version(connection: Connection, path: Path) -> None:
     """For reading only. Raises LedgerError (ledger_too_old, ledger_too_new)."""
     version = _known_version(connection, path)
     if version != STATE_VERSION:
@@ -62,7 +61,7 @@ def update_state(database: Database) -> None:
             _make_state(connection)
 
 
-def _known_version(connection: sa.Connection, path: Path) -> int:
+def _known_version(connection: Connection, path: Path) -> int:
     version = state_version(connection, path)
     if version > STATE_VERSION:
         raise LedgerError(
@@ -74,13 +73,17 @@ def _known_version(connection: sa.Connection, path: Path) -> int:
     return version
 
 
-def _make_state(connection: sa.Connection) -> None:
+def _make_state(connection: Connection) -> None:
     """Drop every table that is not kept, also those that only another version had."""
     kept = {table.name for table in KEPT}
-    for name in sa.inspect(connection).get_table_names():
-        if name not in kept:
-            quoted = connection.dialect.identifier_preparer.quote(name)
-            connection.exec_driver_sql(f"DROP TABLE {quoted}")
-    metadata.create_all(connection)
+    for name in sorted(connection.tables() - kept):
+        quoted = name.replace('"', '""')
+        connection.run(f'DROP TABLE "{quoted}"')
+    _make(connection, TABLES.values())
     rebuild_state(connection)
-    connection.exec_driver_sql(f"PRAGMA user_version = {STATE_VERSION}")
+    connection.run(f"PRAGMA user_version = {STATE_VERSION}")
+
+
+def _make(connection: Connection, tables: Iterable[Table]) -> None:
+    for statement in (line for table in tables for line in table.ddl):
+        connection.run(statement)

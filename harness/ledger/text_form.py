@@ -5,14 +5,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import sqlalchemy as sa
-
 from harness.errors import LedgerDamagedError
 from harness.files import atomic_write, set_aside
 from harness.ledger.chain import UNLINKED, StoredFact, link_problem, unseal
+from harness.ledger.database import Connection
 from harness.ledger.facts import fact_from
 from harness.ledger.replay import stored
-from harness.ledger.schema import facts
 
 _WRITER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\Z")
 SUFFIX = ".jsonl"
@@ -42,25 +40,26 @@ def text_path(folder: Path, writer: str) -> Path:
     return folder / f"{writer}{SUFFIX}"
 
 
-def writers(connection: sa.Connection) -> list[str]:
+def writers(connection: Connection) -> list[str]:
     """All writers with facts, by name."""
     # A step a writer through the index: DISTINCT would scan every fact.
     names: list[str] = []
-    query = sa.select(sa.func.min(facts.c.writer))
-    name = connection.execute(query).scalar()
+    query = "SELECT min(writer) FROM facts"
+    name = connection.value(query)
     while name is not None:
         names.append(name)
-        name = connection.execute(query.where(facts.c.writer > name)).scalar()
+        name = connection.value(f"{query} WHERE writer > :name", name=name)
     return names
 
 
-def fact_at(connection: sa.Connection, writer: str, seq: int) -> StoredFact | None:
-    query = sa.select(facts).where(facts.c.writer == writer, facts.c.seq == seq)
-    row = connection.execute(query).mappings().first()
+def fact_at(connection: Connection, writer: str, seq: int) -> StoredFact | None:
+    row = connection.row(
+        "SELECT * FROM facts WHERE writer = :writer AND seq = :seq", writer=writer, seq=seq
+    )
     return stored(row) if row is not None else None
 
 
-def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | None:
+def write_text(connection: Connection, folder: Path, writer: str) -> Path | None:
     """Append one writer's new facts to its file; the path when it changed. A file that does not
     match the ledger is set aside and written anew."""
     path = text_path(folder, writer)
@@ -79,12 +78,12 @@ def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | N
             set_aside(path, "differs")
         else:
             known = written.seq
-    query = (
-        sa.select(facts.c.data)
-        .where(facts.c.writer == writer, facts.c.seq > known)
-        .order_by(facts.c.seq)
+    fresh = connection.rows(
+        "SELECT data FROM facts WHERE writer = :writer AND seq > :known ORDER BY seq",
+        writer=writer,
+        known=known,
     )
-    data = b"".join(bytes(line) + b"\n" for line in connection.execute(query).scalars())
+    data = b"".join(bytes(row["data"]) + b"\n" for row in fresh)
     # No sync: a text form that a power cut shortened is continued by the next export.
     if known == 0:
         atomic_write(path, data, durable=False)
@@ -94,13 +93,13 @@ def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | N
 
 
 def text_problems(
-    connection: sa.Connection, folder: Path
+    connection: Connection, folder: Path
 ) -> Iterator[tuple[Path, int, StoredFact | None, str]]:
     """(file, line, the ledger's or the line's fact, what is wrong) where the two differ."""
     for path in text_files(folder):
         writer = path.name.removesuffix(SUFFIX)
-        query = sa.select(facts).where(facts.c.writer == writer).order_by(facts.c.seq)
-        own = (stored(row) for row in connection.execute(query).mappings())
+        query = "SELECT * FROM facts WHERE writer = :writer ORDER BY seq"
+        own = map(stored, connection.rows(query, writer=writer))
         before: StoredFact | None = None
         for number, line, torn in _lines(path):
             fact = next(own, None)

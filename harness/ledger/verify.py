@@ -6,15 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
 from harness.clock import SystemClock
 from harness.errors import LedgerDamagedError
 from harness.ledger.anchors import Anchor, anchored_writers, meta_problems, read_anchor
 from harness.ledger.chain import StoredFact, link_problem
 from harness.ledger.creation import open_database, require_never_made
+from harness.ledger.database import Connection
 from harness.ledger.replay import facts_in_order, replay
-from harness.ledger.schema import facts
+from harness.ledger.schema import Row
 from harness.ledger.state import read_state
 from harness.ledger.text_form import text_problems
 
@@ -74,9 +73,9 @@ def _read_anchors(folder: Path, problems: list[Problem]) -> list[Anchor]:
 
 
 def _problems(
-    connection: sa.Connection, anchors: list[Anchor], facts_dir: Path | None
+    connection: Connection, anchors: list[Anchor], facts_dir: Path | None
 ) -> Iterator[Problem]:
-    lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+    lines = [row["integrity_check"] for row in connection.rows("PRAGMA integrity_check")]
     yield from (
         Problem("", 0, "database", f"SQLite's integrity check says: {line}")
         for line in lines
@@ -97,11 +96,10 @@ def _problems(
             yield Problem(writer, seq, kind, f"{path}:{line}: {name} {what}.")
 
 
-def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
+def _chain_problems(connection: Connection) -> Iterator[Problem]:
     before: StoredFact | None = None
     place = 0
-    query = sa.select(facts).order_by(facts.c.writer, facts.c.seq)
-    for row in connection.execute(query).mappings():
+    for row in connection.rows("SELECT * FROM facts ORDER BY writer, seq"):
         data = row["data"].encode() if isinstance(row["data"], str) else bytes(row["data"] or b"")
         fact = StoredFact(**{**row, "data": data})
         if (strange := _strange_columns(row)) is not None:
@@ -139,16 +137,16 @@ def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
         before = fact
 
 
-def _strange_columns(row: sa.RowMapping) -> str | None:
+def _strange_columns(row: Row) -> str | None:
     # SQLite stores any type in any column, so an edited row may hold text where a number belongs.
     wrong = [name for name in ("position", "seq") if type(row[name]) is not int]
     wrong += [name for name in ("writer", "hash", "kind", "at") if type(row[name]) is not str]
     return f"{wrong[0]} {row[wrong[0]]!r}" if wrong else None
 
 
-def _no_anchor(connection: sa.Connection) -> Iterator[Problem]:
+def _no_anchor(connection: Connection) -> Iterator[Problem]:
     """An anchor follows its fact, so after a crash it may be missing, but not of a whole chain."""
-    facts_of_one = connection.execute(sa.select(sa.func.max(facts.c.seq))).scalar() or 0
+    facts_of_one = connection.value("SELECT max(seq) FROM facts") or 0
     if facts_of_one > 1:
         text = (
             f"No chain anchor is left, and a writer has {facts_of_one} facts: nobody can tell"
@@ -157,20 +155,20 @@ def _no_anchor(connection: sa.Connection) -> Iterator[Problem]:
         yield Problem("", 0, "anchor", f"{text} The next fact writes its writer's anchor again.")
 
 
-def _anchor_problems(connection: sa.Connection, anchors: list[Anchor]) -> Iterator[Problem]:
+def _anchor_problems(connection: Connection, anchors: list[Anchor]) -> Iterator[Problem]:
     for anchor in anchors:
         writer = anchor.writer
-        of_writer = sa.select(facts.c.seq, facts.c.hash).where(facts.c.writer == writer)
-        named = connection.execute(of_writer.where(facts.c.seq == anchor.seq)).first()
-        last = connection.execute(of_writer.order_by(facts.c.seq.desc()).limit(1)).first()
+        of_writer = "SELECT seq, hash FROM facts WHERE writer = :writer"
+        named = connection.row(f"{of_writer} AND seq = :seq", writer=writer, seq=anchor.seq)
+        last = connection.row(f"{of_writer} ORDER BY seq DESC LIMIT 1", writer=writer)
         if named is None:
-            end = f"ends at fact {last.seq}" if last else "holds none of its facts"
+            end = f"ends at fact {last['seq']}" if last else "holds none of its facts"
             text = (
                 f"The tail of writer {writer} was cut: the anchor names fact {anchor.seq}, the"
                 f" ledger {end}."
             )
-            yield Problem(writer, (last.seq if last else 0) + 1, "cut", text)
-        elif named.hash != anchor.hash:
+            yield Problem(writer, (last["seq"] if last else 0) + 1, "cut", text)
+        elif named["hash"] != anchor.hash:
             text = (
                 f"Fact {anchor.seq} of writer {writer} is not the one that the anchor names: the"
                 " chain was replaced."
@@ -178,7 +176,7 @@ def _anchor_problems(connection: sa.Connection, anchors: list[Anchor]) -> Iterat
             yield Problem(writer, anchor.seq, "anchor", text)
 
 
-def _state_problems(connection: sa.Connection) -> Iterator[Problem]:
+def _state_problems(connection: Connection) -> Iterator[Problem]:
     try:
         expected = replay(facts_in_order(connection)).tables
     except LedgerDamagedError as error:

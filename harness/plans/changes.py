@@ -8,13 +8,14 @@ shown has another one. Both approvals are facts, so which names and hashes chang
 import contextlib
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import hash_file
 from harness.artifacts.objects import ObjectDamagedError, load_object
+from harness.domain.late import Late, dataclass
 from harness.domain.plain_text import one_line, plain_json
 from harness.domain.statuses import Split
 from harness.errors import RefusedError, UsageError
@@ -36,7 +37,7 @@ _SHOWN = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileChange:
+class FileChange(Late):
     path: str
     before: str | None
     """Its hash; None where it was no part of the approval."""
@@ -53,7 +54,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes:
+class Changes(Late):
     """What is not as it was approved last."""
 
     what: str

@@ -1,11 +1,11 @@
 """The score of an experiment, from its summary in the ledger."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from harness.domain.grade import Grade
+from harness.domain.late import Late, dataclass
 from harness.domain.statuses import Direction, Split
 from harness.evaluation.outcome import HIDDEN_LABELS, TRIVIAL, Worth, told_words, worth
 from harness.projections.text import number
@@ -16,7 +16,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class Shown(Late):
     """A score with its grade in words."""
 
     split: Split

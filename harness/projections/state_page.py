@@ -1,8 +1,8 @@
 """STATE.md, and the overview of the project that the briefing shares with it."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from harness.domain.late import Late, dataclass
 from harness.domain.plain_text import cell, inline
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Direction, ExperimentStatus, Split, spoken
@@ -17,7 +17,7 @@ _UNFINISHED = [status for status in ExperimentStatus if status not in CLOSED_EXP
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overview:
+class Overview(Late):
     plan: ApprovedPlan | None
     counts: dict[str, Any]
     unfinished: list[Experiment]

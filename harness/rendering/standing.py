@@ -5,10 +5,9 @@ Of a score only what pages for everybody show of validation;
 never one of held-out.
 """
 
-from dataclasses import dataclass
-
 from harness.artifacts.trees import place_of
 from harness.contract.artifacts import INNER_PLAN
+from harness.domain.late import Late, dataclass
 from harness.domain.plain_text import one_line
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
@@ -20,7 +19,7 @@ from harness.domain.statuses import (
     Split,
     Verdict,
 )
-from harness.evaluation.predict_code import OF_PREDICT
+from harness.evaluation.outcome import OF_PREDICT
 from harness.evaluation.scores import (
     counted_runs,
     recorded_evaluations,
@@ -40,7 +39,7 @@ GO_ON = "harness try --continue"
 
 
 @dataclass(frozen=True)
-class NextStep:
+class NextStep(Late):
     words: str
     """What to do, e.g. "explain the alarm"."""
     command: str

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import orjson
 
 from harness.artifacts.content import open_regular, read_bytes
 from harness.artifacts.jsonl import LineFeed, parse_line
+from harness.domain.late import Late, dataclass
 from harness.errors import UsageError
 from harness.traces.events import (
     AgentKind,
@@ -284,7 +285,7 @@ def _text(blocks: Iterable[dict[str, Any]]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _TranscriptRows:
+class _TranscriptRows(Late):
     rows: tuple[dict[str, Any], ...]
     damaged: int
 

@@ -23,7 +23,6 @@ from harness.evaluation.released import (
 )
 from harness.files import sha256_file
 from harness.gates.alarms import open_by_run
-from harness.gates.collect import changed as changed_evidence
 from harness.gates.findings import finding
 from harness.ledger.facts import ApprovedPlan, RecordedVerdict
 from harness.ledger.project import Project
@@ -187,7 +186,10 @@ def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -
     another tree: what was read is there."""
     if experiment.status in CLOSED_EXPERIMENTS or not project.is_here(experiment):
         return ()
-    return changed_evidence(project, verdict)
+    # Here: gathering evidence takes many imports, and there is often nothing to ask about.
+    from harness.gates.collect import changed
+
+    return changed(project, verdict)
 
 
 def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:

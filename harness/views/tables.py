@@ -7,12 +7,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.markup import escape
-from rich.table import Table
-
 from harness.domain.plain_text import TableText, one_line
 from harness.domain.statuses import spoken
-from harness.views.console import PlainConsole
 
 _STYLES = {
     "PASS": "green",
@@ -25,6 +21,12 @@ _STYLES = {
 
 def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> TableText:
     """A table no wider than the terminal, coloured on one. Cells are plain text, never markup."""
+    # Here: an answer without a table does not wait for it.
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.views.console import PlainConsole
+
     colour = sys.stdout is not None and sys.stdout.isatty()
     table = Table(
         title=title or None,
@@ -34,10 +36,12 @@ def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any
         box=None,
     )
     for column in columns:
-        table.add_column(escape(one_line(column)), overflow="fold")
+        table.add_column(Text(one_line(column)), overflow="fold")
     table.show_header = bool(columns)
     for row in rows:
-        table.add_row(*(_cell(value) for value in row))
+        texts = [str(value) for value in row]
+        styles = [_STYLES.get(text, "") for text in texts]
+        table.add_row(*map(Text, map(one_line, texts), styles))
     width = max(60, shutil.get_terminal_size((120, 40)).columns)
     stream = io.StringIO()
     PlainConsole(
@@ -121,12 +125,6 @@ def _of_tree(tree: dict[str, Any] | None) -> str:
 def _short(text: str, longest: int = 80) -> str:
     """Cut to `longest` characters; `experiment show` has the whole text."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def _cell(value: Any) -> str:
-    text = escape(one_line(str(value)))
-    style = _STYLES.get(str(value))
-    return f"[{style}]{text}[/{style}]" if style else text
 
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400

@@ -24,7 +24,6 @@ MAY_USE_VENDORED = {
     "harness.guard.hooks": {"guard", "rendering", "doctor", "install"},
 }
 ONLY_IN: dict[str, set[str]] = {
-    "sqlalchemy": {"ledger"},
     "jinja2": {"rendering", "projections"},
     "claude_agent_sdk": {"driver"},
     "mcp": {"driver"},

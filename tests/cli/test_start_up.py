@@ -16,7 +16,16 @@ from tests.world import InProcess, World
 
 __all__ = ["world"]
 
-HEAVY = {"numpy", "scipy", "pydantic", "torch", "claude_agent_sdk", "mcp", "transformers"}
+HEAVY = {
+    "sqlalchemy",
+    "numpy",
+    "scipy",
+    "pydantic",
+    "torch",
+    "claude_agent_sdk",
+    "mcp",
+    "transformers",
+}
 PROGRAM = """
 import sys
 from harness.cli.main import main

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from ledger_samples import TickingClock, decided, full_ledger, life, open_ledger
 
 from harness.errors import LedgerDamagedError, LedgerError, LedgerReadOnlyError, NotFoundError
@@ -108,13 +107,8 @@ def test_a_read_only_ledger_appends_nothing(tmp_path):
 
 def test_a_full_disk_says_so_and_loses_nothing(tmp_path):
     with full_ledger(tmp_path) as ledger:
-
-        @sa.event.listens_for(ledger._database._engine, "checkout")
-        def limit(connection, record, proxy):
-            connection.execute(
-                "PRAGMA max_page_count = 1"
-            )  # SQLite takes the present size when that is larger
-
+        with ledger.connection() as connection:  # the one that is used again
+            connection.value("PRAGMA max_page_count = 1")  # the present size when that is larger
         before = ledger.position()
         with pytest.raises(
             LedgerError, match=r"ledger\.db cannot grow: the disk is full"
@@ -203,7 +197,7 @@ def test_a_disk_that_fills_up(tmp_path):
 def test_case_36_sqlites_errors_become_ours(name, kind, words):
     original = sqlite3.OperationalError("it went wrong")
     original.sqlite_errorname = name
-    error = translate(sa.exc.OperationalError("SELECT 1", {}, original), Path("/some/ledger.db"))
+    error = translate(original, Path("/some/ledger.db"))
     assert type(error) is kind
     assert words in error.message
     assert "/some/ledger.db" in error.message

@@ -4,7 +4,6 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
 from harness.clock import ManualClock
 from harness.ledger.creation import network_type
@@ -37,10 +36,10 @@ def test_network_type(path, expected):
     assert network_type(Path(path), MOUNTS) == expected
 
 
-def busy(name: str) -> OperationalError:
-    original = sqlite3.OperationalError("locked")
-    original.sqlite_errorname = name
-    return OperationalError("BEGIN", {}, original)
+def busy(name: str) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("locked")
+    error.sqlite_errorname = name
+    return error
 
 
 def test_retry_goes_on_until_it_works_or_the_time_is_over():
@@ -66,7 +65,7 @@ def test_retry_gives_up_with_the_last_error_and_passes_others_on():
         tries.append(1)
         raise busy("SQLITE_BUSY")
 
-    with pytest.raises(OperationalError, match="locked"):
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
         retry_busy(always, is_busy=is_busy, clock=clock, seconds=1.0)
     assert clock.monotonic() >= 1.0
     assert len(tries) > 10
@@ -75,6 +74,6 @@ def test_retry_gives_up_with_the_last_error_and_passes_others_on():
         tries.append(2)
         raise busy("SQLITE_CORRUPT")
 
-    with pytest.raises(OperationalError):
+    with pytest.raises(sqlite3.OperationalError):
         retry_busy(other, is_busy=is_busy, clock=clock, seconds=1.0)
     assert tries.count(2) == 1

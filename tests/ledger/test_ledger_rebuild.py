@@ -1,7 +1,6 @@
 """The state tables are what the facts add up to: replayed they come out equal."""
 
 import pytest
-import sqlalchemy as sa
 from ledger_samples import (
     benchmark_approved,
     ended,
@@ -16,10 +15,8 @@ from ledger_samples import (
 
 from harness.errors import LedgerDamagedError
 from harness.ledger.facts import KINDS, ControlAccepted, Fact, SessionBegan, SessionSeen
-from harness.ledger.facts.experiment import experiments
-from harness.ledger.facts.run import runs
 from harness.ledger.replay import facts_in_order, replay
-from harness.ledger.schema import PROJECTIONS, facts, projections
+from harness.ledger.schema import PROJECTIONS
 from harness.ledger.state import read_state, state_tables
 
 
@@ -76,23 +73,21 @@ def test_rebuild_restores_changed_rows(tmp_path):
         ledger.append(evaluated(name, run, float("nan"), baseline=float("nan")))
         before = state_of(ledger)
         with ledger.exclusive() as connection:
-            connection.execute(experiments.update().values(status="kept", hypothesis="forged"))
-            connection.execute(runs.delete())
+            connection.run("UPDATE experiments SET status = 'kept', hypothesis = 'forged'")
+            connection.run("DELETE FROM runs")
         assert state_of(ledger) != before
         ledger.rebuild()
         assert state_of(ledger) == before
         assert ledger.stale_projections() == set(PROJECTIONS)
         with ledger.connection() as connection:
-            assert connection.execute(
-                sa.select(sa.func.count()).select_from(projections)
-            ).scalar() == len(PROJECTIONS)
+            assert connection.value("SELECT count(*) FROM projections") == len(PROJECTIONS)
 
 
 def test_rebuild_of_facts_that_do_not_fit_changes_nothing(tmp_path):
     with full_ledger(tmp_path) as ledger:
         before = state_of(ledger)
         with ledger.exclusive() as connection:
-            connection.execute(facts.delete().where(facts.c.kind == "experiment_opened"))
+            connection.run("DELETE FROM facts WHERE kind = 'experiment_opened'")
         with pytest.raises(LedgerDamagedError, match="no earlier fact"):
             ledger.rebuild()
         assert state_of(ledger) == before

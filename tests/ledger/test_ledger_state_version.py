@@ -6,7 +6,6 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from ledger_samples import (
     IDENTITY,
     benchmark_approved,
@@ -27,7 +26,7 @@ from harness.ledger import state_version
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts import KINDS, ControlAccepted, HandOffWritten, SessionBegan, SessionSeen
 from harness.ledger.replay import replay
-from harness.ledger.schema import metadata
+from harness.ledger.schema import TABLES
 from harness.ledger.state import read_state
 from harness.ledger.state_version import STATE_VERSION
 from harness.ledger.verify import verify
@@ -62,31 +61,21 @@ def schema_of(path):
     return [" ".join(row[0].split()) for row in rows]
 
 
-def columns(inspector, table):
-    return [
-        (item["name"], str(item["type"]), item["nullable"])
-        for item in inspector.get_columns(table)
-    ]
-
-
 def test_a_new_file_has_exactly_the_schema_that_the_code_uses(tmp_path):
     open_ledger(tmp_path).close()
-    engine = sa.create_engine("sqlite://")
-    metadata.create_all(engine)
-    made, used = (
-        sa.inspect(sa.create_engine(f"sqlite:///{tmp_path}/ledger.db")),
-        sa.inspect(engine),
-    )
-    assert set(made.get_table_names()) == set(used.get_table_names())
-    for table in used.get_table_names():
-        assert columns(made, table) == columns(used, table), table
-        assert sorted(item["name"] for item in made.get_indexes(table)) == sorted(
-            item["name"] for item in used.get_indexes(table)
-        )
-        assert (
-            made.get_pk_constraint(table)["constrained_columns"]
-            == used.get_pk_constraint(table)["constrained_columns"]
-        )
+    connection = sqlite3.connect(tmp_path / "ledger.db")
+    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    assert set(TABLES) <= names
+    for table in TABLES.values():
+        made = connection.execute(f"PRAGMA table_info({table.name})").fetchall()
+        used = table.columns.values()
+        assert [row[1:4] for row in made] == [
+            (column.name, column.kind, column.required) for column in used
+        ]
+        assert {row[1] for row in made if row[5]} == set(table.key)
+    connection.close()
+    indexes = {line.split()[2] for line in schema_of(tmp_path / "ledger.db") if " INDEX " in line}
+    assert {"facts_at", "experiments_parent", "notes_kind"} <= indexes
 
 
 def older_ledger(folder):

@@ -7,18 +7,17 @@ rows are read back as (Evaluation of EvaluationRecorded), and its part of `Ledge
 import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeVar
 
-import sqlalchemy as sa
-
 from harness.domain.findings import Finding
+from harness.domain.late import Late, dataclass
 from harness.errors import LedgerDamagedError, NotFoundError, RefusedError, UsageError
 from harness.ledger.chain import StoredFact
-from harness.ledger.database import Database
-from harness.ledger.schema import JSON, log_columns, metadata, required
+from harness.ledger.database import Connection, Database
+from harness.ledger.schema import JSON, TEXT, Table, index, log_columns, required
 from harness.ledger.state import Row as Row
 from harness.ledger.state import State as State
 
@@ -41,7 +40,7 @@ class Rows(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fact(ABC):
+class Fact(Late, ABC):
     """The base of all kinds; never stored itself."""
 
     KIND: ClassVar[str] = ""
@@ -60,7 +59,7 @@ class Fact(ABC):
         """The fields as plain JSON values: the fact's bytes depend on nothing else."""
         return asdict(self)  # deep: nested findings become plain, too
 
-    @classmethod  # noqa: B027  most facts have no rule
+    @classmethod
     def require(cls, state: State, body: Body) -> None:
         """The rule of appending it. Raises TransitionError, NotFoundError, RefusedError or
         UsageError."""
@@ -81,13 +80,12 @@ class Note(Fact):
         state.insert("notes", {"kind": fact.kind, "record": body} | log(fact))
 
 
-notes = sa.Table(
+Table(
     "notes",
-    metadata,
     *log_columns(key=True),
-    *required(sa.Text, "kind"),
+    *required(TEXT, "kind"),
     *required(JSON, "record"),
-    sa.Index("notes_kind", "kind", "at"),
+    index("notes_kind", "kind", "at"),
 )
 
 
@@ -95,7 +93,7 @@ class Transaction(Protocol):
     """One open write transaction."""
 
     @property
-    def connection(self) -> sa.Connection: ...
+    def connection(self) -> Connection: ...
 
     @property
     def state(self) -> State: ...
@@ -116,40 +114,43 @@ class LedgerPart(ABC):
     def append(self, fact: Fact) -> StoredFact:
         """Record one fact in a transaction of its own."""
 
-    def _rows(self, query: sa.Select[Any]) -> list[Row]:
+    def _rows(self, query: str, /, **values: Any) -> list[Row]:
         with self._database.read() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+            return list(connection.rows(query, **values))
 
-    def _scalar(self, query: sa.Select[Any]) -> Any:
+    def _value(self, query: str, /, **values: Any) -> Any:
         with self._database.read() as connection:
-            return connection.execute(query).scalar()
+            return connection.value(query, **values)
 
     def _notes(self, kind: type[F]) -> list[tuple[F, str]]:
         """All notes of one kind, oldest first, each with its time."""
-        query = sa.select(notes).where(notes.c.kind == kind.KIND).order_by(*oldest_first(notes))
-        return [(from_body(kind, row["record"]), row["at"]) for row in self._rows(query)]
+        query = f"SELECT * FROM notes WHERE kind = :kind ORDER BY {OLDEST_FIRST}"
+        rows = self._rows(query, kind=kind.KIND)
+        return [(from_body(kind, row["record"]), row["at"]) for row in rows]
 
 
-def oldest_first(table: sa.Table) -> tuple[Any, ...]:
-    """The order of all facts, the same in every clone."""
-    return (table.c.at, table.c.writer, table.c.seq)
+OLDEST_FIRST = "at, writer, seq"
+"""The order of all facts, the same in every clone."""
+NEWEST_FIRST = "at DESC, writer DESC, seq DESC"
 
 
-def newest_first(table: sa.Table) -> tuple[Any, ...]:
-    return tuple(column.desc() for column in oldest_first(table))
+def listed(words: Iterable[str]) -> str:
+    """A closed vocabulary's words, for IN."""
+    return f"({', '.join(repr(str(word)) for word in words)})"
+
+
+def limit(newest: int | None) -> str:
+    """At most so many rows; None for all."""
+    return "" if newest is None else f"LIMIT {int(newest)}"
 
 
 def next_number(
-    writer: Transaction, column: sa.Column[int], *where: sa.ColumnElement[bool]
+    writer: Transaction, table: str, column: str = "number", where: str = "TRUE", /, **values: Any
 ) -> int:
     """One more than the highest so far."""
     # Rows are never deleted, so no number is used twice; two writers' clash is found at import.
-    highest = writer.connection.execute(sa.select(sa.func.max(column)).where(*where)).scalar()
-    return int(highest or 0) + 1
-
-
-def counted(table: sa.Table, *where: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    return sa.select(sa.func.count()).select_from(table).where(*where)
+    query = f"SELECT max({column}) FROM {table} WHERE {where}"
+    return int(writer.connection.value(query, **values) or 0) + 1
 
 
 def from_body(kind: type[F], body: Mapping[str, Any], **more: Any) -> F:

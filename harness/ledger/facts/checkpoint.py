@@ -1,14 +1,13 @@
 """Checkpoints: recorded by content hash, and removed from the disk by `harness gc`."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import sqlalchemy as sa
-
+from harness.domain.late import dataclass
 from harness.domain.statuses import FINAL_RUNS, ExperimentStatus
 from harness.errors import NotFoundError, RefusedError
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
+    OLDEST_FIRST,
     Body,
     Fact,
     LedgerPart,
@@ -17,12 +16,20 @@ from harness.ledger.facts.base import (
     existing,
     from_body,
     log,
-    oldest_first,
     without,
 )
 from harness.ledger.facts.experiment import find_experiment
 from harness.ledger.facts.run import find_run
-from harness.ledger.schema import log_columns, metadata, required
+from harness.ledger.schema import (
+    BOOLEAN,
+    INTEGER,
+    TEXT,
+    Table,
+    keys,
+    log_columns,
+    optional,
+    required,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,44 +125,41 @@ class CheckpointRemoved(Note):
             )
 
 
-checkpoints = sa.Table(
+Table(
     "checkpoints",
-    metadata,
-    sa.Column("experiment", sa.Text, primary_key=True),
-    sa.Column("run", sa.Text, primary_key=True),
-    sa.Column("checkpoint", sa.Text, primary_key=True),
-    *required(sa.Text, "path"),
-    *required(sa.Integer, "bytes"),
-    sa.Column("epoch", sa.Integer),
-    *required(sa.Boolean, "final"),
+    *keys(TEXT, "experiment", "run", "checkpoint"),
+    *required(TEXT, "path"),
+    *required(INTEGER, "bytes"),
+    *optional(INTEGER, "epoch"),
+    *required(BOOLEAN, "final"),
     *log_columns(),
 )
 
-tellings = sa.Table(
+Table(
     "tellings",
-    metadata,
-    sa.Column("experiment", sa.Text, primary_key=True),
-    sa.Column("run", sa.Text, primary_key=True),
-    sa.Column("path", sa.Text, primary_key=True),
-    *required(sa.Integer, "told"),
-    *required(sa.Text, "checkpoint"),
+    *keys(TEXT, "experiment", "run", "path"),
+    *required(INTEGER, "told"),
+    *required(TEXT, "checkpoint"),
 )
 
 
 class CheckpointLedger(LedgerPart):
     def checkpoints(self, experiment: str, run: str | None = None) -> list[Checkpoint]:
         """Oldest first."""
-        query = sa.select(checkpoints).where(checkpoints.c.experiment == experiment)
-        if run is not None:
-            query = query.where(checkpoints.c.run == run)
-        return [_record(row) for row in self._rows(query.order_by(*oldest_first(checkpoints)))]
+        of_run = "" if run is None else "AND run = :run"
+        rows = self._rows(
+            "SELECT * FROM checkpoints"
+            f" WHERE experiment = :experiment {of_run} ORDER BY {OLDEST_FIRST}",
+            experiment=experiment,
+            run=run,
+        )
+        return [_record(row) for row in rows]
 
     def tellings(self, experiment: str, run: str) -> dict[str, tuple[int, str]]:
         """Path -> (row, content hash): the newest telling that the run's supervisor hashed."""
-        query = sa.select(tellings).where(
-            tellings.c.experiment == experiment, tellings.c.run == run
-        )
-        return {row["path"]: (row["told"], row["checkpoint"]) for row in self._rows(query)}
+        query = "SELECT * FROM tellings WHERE experiment = :experiment AND run = :run"
+        rows = self._rows(query, experiment=experiment, run=run)
+        return {row["path"]: (row["told"], row["checkpoint"]) for row in rows}
 
     def first_with_checkpoint(self, content: str) -> Checkpoint | None:
         """The earliest record of these weights, whichever run left them."""
@@ -163,8 +167,8 @@ class CheckpointLedger(LedgerPart):
 
     def with_checkpoint(self, content: str) -> list[Checkpoint]:
         """Every record of these weights, oldest first."""
-        query = sa.select(checkpoints).where(checkpoints.c.checkpoint == content)
-        return [_record(row) for row in self._rows(query.order_by(*oldest_first(checkpoints)))]
+        query = f"SELECT * FROM checkpoints WHERE checkpoint = :content ORDER BY {OLDEST_FIRST}"
+        return [_record(row) for row in self._rows(query, content=content)]
 
     def removed_checkpoints(self, experiment: str) -> list[tuple[CheckpointRemoved, str]]:
         """What `harness gc` removed of an experiment, oldest first, each with its time."""

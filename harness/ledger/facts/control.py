@@ -1,15 +1,18 @@
 """What guards the record: noticed tampering, and control files that a person accepted."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-import sqlalchemy as sa
-
+from harness.domain.late import dataclass
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.ledger.chain import StoredFact
-from harness.ledger.facts.base import Fact, LedgerPart, Note, from_body, newest_first, notes
-from harness.ledger.facts.experiment import experiments
-from harness.ledger.facts.plan import plans
+from harness.ledger.facts.base import (
+    NEWEST_FIRST,
+    Fact,
+    LedgerPart,
+    Note,
+    from_body,
+    listed,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +54,11 @@ class JudgeRecorded(Note):
     by: str
 
 
+_NEWEST_OF_WRITER = (
+    f"SELECT * FROM notes WHERE kind = :kind AND writer = :writer ORDER BY {NEWEST_FIRST} LIMIT 1"
+)
+
+
 class ControlLedger(LedgerPart):
     def note_tampering(
         self, *, what: str, path: str, expected: str, actual: str, experiment: str | None = None
@@ -68,14 +76,12 @@ class ControlLedger(LedgerPart):
         """The digest that was accepted last by `writer`, whose state directory holds the list."""
         # Of this writer only: the list lies in its state directory, and another clone's list
         # describes another machine's files.
-        mine = (notes.c.kind == ControlAccepted.KIND, notes.c.writer == writer)
-        rows = self._rows(sa.select(notes).where(*mine).order_by(*newest_first(notes)).limit(1))
+        rows = self._rows(_NEWEST_OF_WRITER, kind=ControlAccepted.KIND, writer=writer)
         return str(rows[0]["record"]["sha256"]) if rows else None
 
     def recorded_judge(self, writer: str) -> JudgeRecorded | None:
         """The one recorded last by `writer`: another clone's machine has its own."""
-        mine = (notes.c.kind == JudgeRecorded.KIND, notes.c.writer == writer)
-        rows = self._rows(sa.select(notes).where(*mine).order_by(*newest_first(notes)).limit(1))
+        rows = self._rows(_NEWEST_OF_WRITER, kind=JudgeRecorded.KIND, writer=writer)
         return from_body(JudgeRecorded, rows[0]["record"]) if rows else None
 
     def tampering(self) -> list[TamperingNoticed]:
@@ -85,14 +91,17 @@ class ControlLedger(LedgerPart):
     def open_tampering(self) -> list[TamperingNoticed]:
         """Oldest first: of an experiment until it is decided, of what is frozen until a plan is
         approved again."""
-        closed = [status.value for status in CLOSED_EXPERIMENTS]
         with self._database.read():
-            approved = self._scalar(sa.select(sa.func.max(plans.c.at))) or ""
-            query = sa.select(experiments.c.id).where(experiments.c.status.in_(closed))
+            noticed = self._notes(TamperingNoticed)
+            if not noticed:
+                return []
+            approved = self._value("SELECT max(at) FROM plans") or ""
+            closed = listed(CLOSED_EXPERIMENTS)
+            query = f"SELECT id FROM experiments WHERE status IN {closed}"
             decided = {row["id"] for row in self._rows(query)}
             return [
                 fact
-                for fact, at in self._notes(TamperingNoticed)
+                for fact, at in noticed
                 if (at > approved if fact.experiment is None else fact.experiment not in decided)
             ]
 

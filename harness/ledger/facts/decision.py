@@ -1,16 +1,15 @@
 """What is decided and what is remembered: decisions, hand-offs between sessions, and priors."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import sqlalchemy as sa
-
+from harness.domain.late import dataclass
 from harness.domain.statuses import DecisionKind
 from harness.errors import RefusedError, UsageError
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
     LONGEST_LINE,
+    NEWEST_FIRST,
     Body,
     Fact,
     LedgerPart,
@@ -20,8 +19,8 @@ from harness.ledger.facts.base import (
     State,
     existing,
     from_body,
+    limit,
     log,
-    newest_first,
     next_number,
     require_new,
     require_row,
@@ -31,7 +30,17 @@ from harness.ledger.facts.base import (
     word,
 )
 from harness.ledger.facts.experiment import ExperimentMoved, find_experiment, summarise
-from harness.ledger.schema import JSON, facts, log_columns, metadata, required
+from harness.ledger.schema import (
+    INTEGER,
+    JSON,
+    TEXT,
+    Table,
+    index,
+    keys,
+    log_columns,
+    optional,
+    required,
+)
 
 LONGEST_HAND_OFF = 4000
 """Characters."""
@@ -187,39 +196,35 @@ class Prior(PriorRecorded):
         return self.prior
 
 
-decisions = sa.Table(
+Table(
     "decisions",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    *required(sa.Integer, "number"),
-    *required(sa.Text, "kind"),
-    sa.Column("experiment", sa.Text),
+    *keys(TEXT, "id"),
+    *required(INTEGER, "number"),
+    *required(TEXT, "kind"),
+    *optional(TEXT, "experiment"),
     *required(JSON, "record"),
     *log_columns(),
-    sa.Index("decisions_number", "number"),
-    sa.Index("decisions_experiment", "experiment", "number"),
+    index("decisions_number", "number"),
+    index("decisions_experiment", "experiment", "number"),
 )
 
-hand_offs = sa.Table(
+Table(
     "hand_offs",
-    metadata,
     *log_columns(key=True),
-    *required(sa.Text, "hash", "by"),
-    sa.Column("session", sa.Text),
-    sa.Column("experiment", sa.Text),
-    *required(sa.Text, "text"),
-    sa.Index("hand_offs_at", "at"),
+    *required(TEXT, "hash", "by"),
+    *optional(TEXT, "session", "experiment"),
+    *required(TEXT, "text"),
+    index("hand_offs_at", "at"),
 )
 
-priors = sa.Table(
+Table(
     "priors",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    *required(sa.Integer, "number"),
+    *keys(TEXT, "id"),
+    *required(INTEGER, "number"),
     *required(JSON, "record"),
-    sa.Column("superseded_by", sa.Text),
+    *optional(TEXT, "superseded_by"),
     *log_columns(),
-    sa.Index("priors_number", "number"),
+    index("priors_number", "number"),
 )
 
 
@@ -228,39 +233,35 @@ class DecisionLedger(LedgerPart):
         self, experiment: str | None = None, *, newest: int | None = None
     ) -> list[Decision]:
         """Oldest first; `newest` keeps the last so many."""
-        query = sa.select(decisions).order_by(decisions.c.number.desc()).limit(newest)
-        if experiment is not None:
-            query = query.where(decisions.c.experiment == experiment)
-        return [_decision(row) for row in reversed(self._rows(query))]
+        of_one = "" if experiment is None else "WHERE experiment = :experiment"
+        query = f"SELECT * FROM decisions {of_one} ORDER BY number DESC {limit(newest)}"
+        rows = self._rows(query, experiment=experiment)
+        return [_decision(row) for row in reversed(rows)]
 
     def decisions_after(self, number: int) -> list[tuple[int, Decision]]:
         """Decisions with their numbers, from the one after `number`."""
-        query = (
-            sa.select(decisions).where(decisions.c.number > number).order_by(decisions.c.number)
-        )
-        return [(int(row["number"]), _decision(row)) for row in self._rows(query)]
+        query = "SELECT * FROM decisions WHERE number > :number ORDER BY number"
+        rows = self._rows(query, number=number)
+        return [(int(row["number"]), _decision(row)) for row in rows]
 
     def moved_after(self, decision: str, experiment: str | None) -> bool:
         """Whether the experiment moved after the decision was recorded in this database."""
         # By position, not by time: several facts may carry one millisecond.
-        same = sa.and_(facts.c.writer == decisions.c.writer, facts.c.seq == decisions.c.seq)
         place = (
-            sa.select(facts.c.position)
-            .join(decisions, same)
-            .where(decisions.c.id == decision)
-            .scalar_subquery()
+            "SELECT f.position FROM facts AS f"
+            " JOIN decisions AS d ON f.writer = d.writer AND f.seq = d.seq WHERE d.id = :decision"
         )
-        moves = sa.select(facts).where(
-            facts.c.position > place, facts.c.kind == ExperimentMoved.KIND
+        moves = self._rows(
+            f"SELECT * FROM facts WHERE kind = :kind AND position > ({place})",
+            kind=ExperimentMoved.KIND,
+            decision=decision,
         )
-        return any(
-            StoredFact(**row).body()["experiment"] == experiment for row in self._rows(moves)
-        )
+        return any(StoredFact(**row).body()["experiment"] == experiment for row in moves)
 
     def record_decision(self, **fields: Any) -> Decision:
         """`fields`: those of DecisionRecorded without decision."""
         with self.transaction() as writer:
-            identifier = f"d-{next_number(writer, decisions.c.number):04d}"
+            identifier = f"d-{next_number(writer, 'decisions'):04d}"
             writer.append(DecisionRecorded(decision=identifier, **fields))
             row = writer.state.get("decisions", identifier)
             assert row is not None
@@ -268,21 +269,20 @@ class DecisionLedger(LedgerPart):
 
     def hand_offs(self, *, newest: int | None = None) -> list[HandOff]:
         """Oldest first; `newest` keeps the last so many."""
-        query = sa.select(hand_offs).order_by(*newest_first(hand_offs)).limit(newest)
+        query = f"SELECT * FROM hand_offs ORDER BY {NEWEST_FIRST} {limit(newest)}"
         rows = reversed(self._rows(query))
         return [from_body(HandOff, without(row, "writer", "seq")) for row in rows]
 
     def priors(self, *, standing: bool = False) -> list[Prior]:
         """By number; with `standing` without those that a later one supersedes."""
-        query = sa.select(priors).order_by(priors.c.number)
-        if standing:
-            query = query.where(priors.c.superseded_by.is_(None))
+        among = "WHERE superseded_by IS NULL" if standing else ""
+        query = f"SELECT * FROM priors {among} ORDER BY number"
         return [_prior(row) for row in self._rows(query)]
 
     def record_prior(self, **fields: Any) -> Prior:
         """`fields`: those of PriorRecorded without prior."""
         with self.transaction() as writer:
-            identifier = f"p-{next_number(writer, priors.c.number):04d}"
+            identifier = f"p-{next_number(writer, 'priors'):04d}"
             writer.append(PriorRecorded(prior=identifier, **fields))
             row = writer.state.get("priors", identifier)
             assert row is not None

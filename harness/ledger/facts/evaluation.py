@@ -1,13 +1,11 @@
 """Evaluations: looks at held-out rows, scores of checkpoints, and the verdicts of gates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
-
-import sqlalchemy as sa
 
 from harness.domain.findings import Finding
 from harness.domain.grade import Caller, Grade, grade_of
+from harness.domain.late import dataclass
 from harness.domain.statuses import GateName, SandboxKind, Split, Tier, Verdict
 from harness.errors import RefusedError
 from harness.ledger.chain import StoredFact
@@ -19,22 +17,29 @@ from harness.ledger.facts.base import (
     Row,
     Rows,
     State,
-    counted,
     existing,
     finite,
     from_body,
     log,
     next_number,
-    oldest_first,
     read_findings,
     read_interval,
     require_new,
     tail_number,
     word,
 )
-from harness.ledger.facts.experiment import experiments, find_experiment, summarise
+from harness.ledger.facts.experiment import find_experiment, summarise
 from harness.ledger.facts.run import find_run, first_finding
-from harness.ledger.schema import JSON, log_columns, metadata, required
+from harness.ledger.schema import (
+    INTEGER,
+    JSON,
+    TEXT,
+    Table,
+    index,
+    keys,
+    log_columns,
+    required,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,34 +237,31 @@ class RecordedVerdict(VerdictRecorded):
         return self.verdict_id
 
 
-queries = sa.Table(
+Table(
     "queries",
-    metadata,
     *log_columns(key=True),
-    *required(sa.Text, "plan", "experiment", "split"),
-    *required(sa.Integer, "query"),
-    sa.Index("queries_split", "plan", "split"),
+    *required(TEXT, "plan", "experiment", "split"),
+    *required(INTEGER, "query"),
+    index("queries_split", "plan", "split"),
 )
 
-evaluations = sa.Table(
+Table(
     "evaluations",
-    metadata,
     *log_columns(key=True),
-    *required(sa.Text, "experiment", "split"),
+    *required(TEXT, "experiment", "split"),
     *required(JSON, "record", "not_isolated"),
-    sa.Index("evaluations_experiment", "experiment"),
+    index("evaluations_experiment", "experiment"),
 )
 
-verdicts = sa.Table(
+Table(
     "verdicts",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    *required(sa.Integer, "number"),
-    *required(sa.Text, "experiment", "gate", "verdict"),
+    *keys(TEXT, "id"),
+    *required(INTEGER, "number"),
+    *required(TEXT, "experiment", "gate", "verdict"),
     *required(JSON, "record"),
     *log_columns(),
-    sa.Index("verdicts_number", "number"),
-    sa.Index("verdicts_experiment", "experiment", "number"),
+    index("verdicts_number", "number"),
+    index("verdicts_experiment", "experiment", "number"),
 )
 
 
@@ -286,22 +288,22 @@ def _grade(row: Row) -> Grade:
 class EvaluationLedger(LedgerPart):
     def evaluations(self, experiment: str, split: Split | None = None) -> list[Evaluation]:
         """Oldest first."""
-        query = (
-            sa.select(evaluations, experiments.c.summary)
-            .join(experiments, experiments.c.id == evaluations.c.experiment)
-            .where(evaluations.c.experiment == experiment)
+        of_split = "" if split is None else "AND e.split = :split"
+        rows = self._rows(
+            "SELECT e.*, x.summary FROM evaluations AS e"
+            " JOIN experiments AS x ON x.id = e.experiment"
+            f" WHERE e.experiment = :experiment {of_split} ORDER BY e.at, e.writer, e.seq",
+            experiment=experiment,
+            split=split and Split(split).value,
         )
-        if split is not None:
-            query = query.where(evaluations.c.split == Split(split).value)
-        rows = self._rows(query.order_by(*oldest_first(evaluations)))
         return [
             from_body(Evaluation, row["record"], at=row["at"], grade=_grade(row)) for row in rows
         ]
 
     def queries(self, plan: str, split: Split) -> int:
         """How many evaluations of `split` were counted under a plan's name."""
-        of_split = (queries.c.plan == plan, queries.c.split == Split(split).value)
-        return int(self._scalar(counted(queries, *of_split)) or 0)
+        query = "SELECT count(*) FROM queries WHERE plan = :plan AND split = :split"
+        return int(self._value(query, plan=plan, split=Split(split).value) or 0)
 
     def query_held_out(self, experiment: str, limit: int) -> int:
         """Record one held-out evaluation before it begins; returns its number under the plan.
@@ -324,35 +326,37 @@ class EvaluationLedger(LedgerPart):
         self, experiment: str, gate: GateName | str | None = None
     ) -> list[RecordedVerdict]:
         """Oldest first."""
-        query = _of_experiment(experiment, gate).order_by(verdicts.c.number)
-        return [_verdict(row) for row in self._rows(query)]
+        query = f"SELECT * FROM verdicts WHERE {_of(gate)} ORDER BY number"
+        rows = self._rows(query, experiment=experiment, gate=gate and str(gate))
+        return [_verdict(row) for row in rows]
 
     def latest_verdict(
         self, experiment: str, gate: GateName | str | None = None
     ) -> RecordedVerdict | None:
-        return self._last(_of_experiment(experiment, gate))
+        return self._last(_of(gate), experiment=experiment, gate=gate and str(gate))
 
     def newest_verdict(self) -> RecordedVerdict | None:
         """The verdict that was recorded last, of whatever experiment."""
-        return self._last(sa.select(verdicts))
+        return self._last("TRUE")
 
     def record_verdict(self, **fields: Any) -> RecordedVerdict:
         """`fields`: those of VerdictRecorded without verdict_id. The status stays."""
         with self.transaction() as writer:
-            identifier = f"v-{next_number(writer, verdicts.c.number):06d}"
+            identifier = f"v-{next_number(writer, 'verdicts'):06d}"
             writer.append(VerdictRecorded(verdict_id=identifier, **fields))
             row = writer.state.get("verdicts", identifier)
             assert row is not None
             return _verdict(row)
 
-    def _last(self, query: sa.Select[Any]) -> RecordedVerdict | None:
-        rows = self._rows(query.order_by(verdicts.c.number.desc()).limit(1))
+    def _last(self, where: str, **values: Any) -> RecordedVerdict | None:
+        query = f"SELECT * FROM verdicts WHERE {where} ORDER BY number DESC LIMIT 1"
+        rows = self._rows(query, **values)
         return _verdict(rows[0]) if rows else None
 
 
-def _of_experiment(experiment: str, gate: GateName | str | None) -> sa.Select[Any]:
-    query = sa.select(verdicts).where(verdicts.c.experiment == experiment)
-    return query if gate is None else query.where(verdicts.c.gate == str(gate))
+def _of(gate: GateName | str | None) -> str:
+    """An experiment's verdicts, of one gate or of all."""
+    return "experiment = :experiment" + ("" if gate is None else " AND gate = :gate")
 
 
 def _verdict(row: Row) -> RecordedVerdict:

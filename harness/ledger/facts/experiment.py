@@ -18,13 +18,12 @@ An experiment's `summary` collects what CHECKLIST.md shows:
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any, ClassVar
-
-import sqlalchemy as sa
 
 from harness.domain.grade import Grade
 from harness.domain.ids import experiment_id, experiment_number, no_experiment
+from harness.domain.late import dataclass
 from harness.domain.records import Experiment, Tree
 from harness.domain.statuses import (
     Direction,
@@ -35,6 +34,7 @@ from harness.domain.statuses import (
 )
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
+    NEWEST_FIRST,
     Body,
     Fact,
     LedgerPart,
@@ -43,15 +43,26 @@ from harness.ledger.facts.base import (
     Rows,
     State,
     existing,
-    newest_first,
+    limit,
+    listed,
     next_number,
     require_new,
     require_spelled,
     without,
     word,
 )
-from harness.ledger.facts.plan import plans
-from harness.ledger.schema import JSON, metadata, required
+from harness.ledger.schema import (
+    FLOAT,
+    INTEGER,
+    JSON,
+    TEXT,
+    Table,
+    Unique,
+    index,
+    keys,
+    optional,
+    required,
+)
 from harness.ledger.state import SqlState
 
 _SUMMARY: Body = {
@@ -149,27 +160,26 @@ class LogImported(Note):
             find_experiment(state, body["experiment"])
 
 
-experiments = sa.Table(
+experiments = Table(
     "experiments",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("number", sa.Integer, nullable=False, unique=True),
-    *required(sa.Text, "status", "hypothesis"),
-    sa.Column("parent", sa.Text),
-    *required(sa.Text, "plan"),
-    *required(sa.Integer, "plan_version"),
-    *required(sa.Text, "by"),
-    sa.Column("session", sa.Text),
-    *required(sa.Text, "opened_at"),
-    sa.Column("tree", JSON),
+    *keys(TEXT, "id"),
+    *required(INTEGER, "number"),
+    *required(TEXT, "status", "hypothesis"),
+    *optional(TEXT, "parent"),
+    *required(TEXT, "plan"),
+    *required(INTEGER, "plan_version"),
+    *required(TEXT, "by"),
+    *optional(TEXT, "session"),
+    *required(TEXT, "opened_at"),
+    *optional(JSON, "tree"),
     # the last verdict's mean on that split, for the search of the best
-    sa.Column("validation", sa.Float),
-    sa.Column("held_out", sa.Float),
+    *optional(FLOAT, "validation", "held_out"),
     *required(JSON, "summary"),
-    sa.Index("experiments_status", "status"),
-    sa.Index("experiments_parent", "parent"),
-    sa.Index("experiments_validation", "plan", "status", "validation"),
-    sa.Index("experiments_held_out", "plan", "status", "held_out"),
+    Unique(("number",)),
+    index("experiments_status", "status"),
+    index("experiments_parent", "parent"),
+    index("experiments_validation", "plan", "status", "validation"),
+    index("experiments_held_out", "plan", "status", "held_out"),
 )
 
 
@@ -226,29 +236,26 @@ class ExperimentLedger(LedgerPart):
         self, *, newest: int | None = None, statuses: Iterable[ExperimentStatus] | None = None
     ) -> list[Experiment]:
         """By number; `newest` keeps the last so many."""
-        query = sa.select(experiments).order_by(experiments.c.number.desc()).limit(newest)
+        among = ""
         if statuses is not None:
-            words = [ExperimentStatus(status).value for status in statuses]
-            query = query.where(experiments.c.status.in_(words))
+            words = listed(ExperimentStatus(status) for status in statuses)
+            among = f"WHERE status IN {words}"
+        query = f"SELECT * FROM experiments {among} ORDER BY number DESC {limit(newest)}"
         return [_record(row) for row in reversed(self._rows(query))]
 
     def best_experiment(
         self, plan: str, split: Split, direction: Direction, status: ExperimentStatus
     ) -> str | None:
         """The best by the last verdict's score on `split`; the oldest of equals."""
-        column = experiments.c.held_out if split == Split.HELD_OUT else experiments.c.validation
-        best = column.desc() if direction == Direction.MAXIMIZE else column.asc()
-        query = (
-            sa.select(experiments.c.id)
-            .where(
-                experiments.c.plan == plan,
-                experiments.c.status == status.value,
-                column.is_not(None),
-            )
-            .order_by(best, experiments.c.number)
-            .limit(1)
+        column = "held_out" if split == Split.HELD_OUT else "validation"
+        order = "DESC" if direction == Direction.MAXIMIZE else "ASC"
+        identifier: str | None = self._value(
+            "SELECT id FROM experiments"
+            f" WHERE plan = :plan AND status = :status AND {column} IS NOT NULL"
+            f" ORDER BY {column} {order}, number LIMIT 1",
+            plan=plan,
+            status=status.value,
         )
-        identifier: str | None = self._scalar(query)
         return identifier
 
     def open_experiment(
@@ -269,19 +276,17 @@ class ExperimentLedger(LedgerPart):
         `of_plan` it is a training program's, which has its own budget and benchmark.
         """
         with self.transaction() as writer:
-            number = next_number(writer, experiments.c.number)
+            number = next_number(writer, "experiments")
             while reserve is not None and not reserve(experiment_id(number)):
                 number += 1
-            latest = (
-                sa.select(plans.c.name, plans.c.version).order_by(*newest_first(plans)).limit(1)
-            )
-            plan = writer.connection.execute(latest).first() if of_plan else None
+            latest = f"SELECT name, version FROM plans ORDER BY {NEWEST_FIRST} LIMIT 1"
+            plan = writer.connection.row(latest) if of_plan else None
             identifier = experiment_id(number)
             writer.append(
                 ExperimentOpened(
                     experiment=identifier,
-                    plan=plan.name if plan else "",
-                    plan_version=plan.version if plan else 0,
+                    plan=plan["name"] if plan else "",
+                    plan_version=plan["version"] if plan else 0,
                     hypothesis=hypothesis,
                     parent=parent,
                     by=by,

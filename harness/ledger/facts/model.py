@@ -4,15 +4,14 @@ A model is a checkpoint that a validated result brought; its id is the checkpoin
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import sqlalchemy as sa
-
+from harness.domain.late import Late, dataclass
 from harness.domain.models import ModelState, require_model_transition
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
+    OLDEST_FIRST,
     Body,
     Fact,
     LedgerPart,
@@ -23,12 +22,21 @@ from harness.ledger.facts.base import (
     from_body,
     log,
     next_number,
-    oldest_first,
     read_interval,
     tail_number,
 )
 from harness.ledger.facts.program import require_running
-from harness.ledger.schema import JSON, log_columns, metadata, required
+from harness.ledger.schema import (
+    INTEGER,
+    JSON,
+    TEXT,
+    Table,
+    index,
+    keys,
+    log_columns,
+    optional,
+    required,
+)
 
 _SHORTEST = 8
 """Characters of a model's id that a person has to type."""
@@ -236,7 +244,7 @@ class Serving(ModelServed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelHistory:
+class ModelHistory(Late):
     """All that was recorded about one model, oldest first."""
 
     evaluations: tuple[ModelEvaluation, ...] = ()
@@ -244,34 +252,31 @@ class ModelHistory:
     moves: tuple[ModelMove, ...] = ()
 
 
-models = sa.Table(
+Table(
     "models",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    *required(sa.Text, "profile", "state", "since"),
+    *keys(TEXT, "id"),
+    *required(TEXT, "profile", "state", "since"),
     *required(JSON, "record"),
     *log_columns(),
 )
 
-model_records = sa.Table(
+Table(
     "model_records",  # evaluations, shadow observations and moves of models
-    metadata,
     *log_columns(key=True),
-    *required(sa.Text, "model", "kind"),
-    sa.Column("number", sa.Integer),  # of an evaluation
-    *required(sa.Text, "hash"),
+    *required(TEXT, "model", "kind"),
+    *optional(INTEGER, "number"),  # of an evaluation
+    *required(TEXT, "hash"),
     *required(JSON, "record"),
-    sa.Index("model_records_model", "model", "kind"),
-    sa.Index("model_records_number", "number"),
+    index("model_records_model", "model", "kind"),
+    index("model_records_number", "number"),
 )
 
-servings = sa.Table(
+Table(
     "servings",
-    metadata,
     *log_columns(key=True),
-    *required(sa.Text, "profile"),
+    *required(TEXT, "profile"),
     *required(JSON, "record"),
-    sa.Index("servings_profile", "profile", "at"),
+    index("servings_profile", "profile", "at"),
 )
 
 
@@ -290,15 +295,17 @@ class ModelLedger(LedgerPart):
     """Lists are oldest first."""
 
     def models(self, *, experiment: str | None = None) -> list[Model]:
-        every = map(_model, self._rows(sa.select(models).order_by(*oldest_first(models))))
+        every = map(_model, self._rows(f"SELECT * FROM models ORDER BY {OLDEST_FIRST}"))
         return [model for model in every if experiment is None or model.experiment == experiment]
 
     def model(self, identifier: str) -> Model:
         """By its content hash or a prefix of 8 characters or more. Raises NotFoundError, or
         UsageError when the prefix is ambiguous."""
-        matching = models.c.id.startswith(identifier, autoescape=True)
-        query = sa.select(models).where(matching).limit(2)
-        rows = self._rows(query) if len(identifier) >= _SHORTEST else []
+        length = len(identifier)
+        query = "SELECT * FROM models WHERE substr(id, 1, :length) = :start LIMIT 2"
+        rows = []
+        if length >= _SHORTEST:
+            rows = self._rows(query, length=length, start=identifier)
         if len(rows) > 1:
             raise UsageError(
                 f"Several models begin with {identifier!r}.", hint="Give more of the id."
@@ -310,8 +317,8 @@ class ModelLedger(LedgerPart):
         return _model(rows[0])
 
     def model_history(self, model: str) -> ModelHistory:
-        query = sa.select(model_records).where(model_records.c.model == model)
-        rows = self._rows(query.order_by(*oldest_first(model_records)))
+        query = f"SELECT * FROM model_records WHERE model = :model ORDER BY {OLDEST_FIRST}"
+        rows = self._rows(query, model=model)
         of_kind = {
             kind.KIND: [row for row in rows if row["kind"] == kind.KIND]
             for kind in (ModelEvaluated, ShadowObserved, ModelMoved)
@@ -330,14 +337,14 @@ class ModelLedger(LedgerPart):
 
     def servings(self, profile: str) -> list[Serving]:
         """The pointer's whole history; the last one is what is served now."""
-        query = sa.select(servings).where(servings.c.profile == profile)
-        rows = self._rows(query.order_by(*oldest_first(servings)))
+        query = f"SELECT * FROM servings WHERE profile = :profile ORDER BY {OLDEST_FIRST}"
+        rows = self._rows(query, profile=profile)
         return [from_body(Serving, row["record"], at=row["at"]) for row in rows]
 
     def record_model_evaluation(self, **fields: Any) -> ModelEvaluation:
         """`fields`: those of ModelEvaluated without evaluation."""
         with self.transaction() as writer:
-            identifier = f"me-{next_number(writer, model_records.c.number):04d}"
+            identifier = f"me-{next_number(writer, 'model_records'):04d}"
             stored = writer.append(ModelEvaluated(evaluation=identifier, **fields))
             row = writer.state.get("model_records", stored.writer, stored.seq)
             assert row is not None

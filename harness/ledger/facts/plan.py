@@ -1,27 +1,34 @@
 """Plans: approved by a person, each version once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import sqlalchemy as sa
-
+from harness.domain.late import dataclass
 from harness.errors import RefusedError
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
+    NEWEST_FIRST,
+    OLDEST_FIRST,
     Body,
     Fact,
     LedgerPart,
     State,
     from_body,
     log,
-    newest_first,
-    oldest_first,
     require_new,
     without,
 )
-from harness.ledger.schema import JSON, log_columns, metadata, required
+from harness.ledger.schema import (
+    INTEGER,
+    JSON,
+    TEXT,
+    Table,
+    keys,
+    log_columns,
+    optional,
+    required,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,16 +99,15 @@ class ApprovedPlan(PlanApproved):
     """The first version with this basis: seeds, scores and verdicts since then count."""
 
 
-plans = sa.Table(
+Table(
     "plans",
-    metadata,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("version", sa.Integer, primary_key=True),
-    *required(sa.Text, "path", "sha256"),
+    *keys(TEXT, "name"),
+    *keys(INTEGER, "version"),
+    *required(TEXT, "path", "sha256"),
     *required(JSON, "content", "splits", "scorer"),
-    *required(sa.Text, "by", "basis"),
-    *required(sa.Integer, "comparison"),
-    sa.Column("tree", JSON),
+    *required(TEXT, "by", "basis"),
+    *required(INTEGER, "comparison"),
+    *optional(JSON, "tree"),
     *log_columns(),
 )
 
@@ -109,14 +115,13 @@ plans = sa.Table(
 class PlanLedger(LedgerPart):
     def plan(self) -> ApprovedPlan | None:
         """The plan that was approved last."""
-        rows = self._rows(sa.select(plans).order_by(*newest_first(plans)).limit(1))
+        rows = self._rows(f"SELECT * FROM plans ORDER BY {NEWEST_FIRST} LIMIT 1")
         return _approved(rows[0]) if rows else None
 
     def plans(self) -> list[ApprovedPlan]:
         """All approvals, oldest first."""
-        return [
-            _approved(row) for row in self._rows(sa.select(plans).order_by(*oldest_first(plans)))
-        ]
+        rows = self._rows(f"SELECT * FROM plans ORDER BY {OLDEST_FIRST}")
+        return [_approved(row) for row in rows]
 
 
 def _approved(row: dict[str, Any]) -> ApprovedPlan:

@@ -1,15 +1,14 @@
 """Training programs: what was specified, and what a trainer's result was worth."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import sqlalchemy as sa
-
+from harness.domain.late import dataclass
 from harness.domain.statuses import RunStatus
 from harness.errors import RefusedError
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
+    OLDEST_FIRST,
     Body,
     Fact,
     LedgerPart,
@@ -19,11 +18,18 @@ from harness.ledger.facts.base import (
     existing,
     from_body,
     log,
-    oldest_first,
 )
 from harness.ledger.facts.experiment import find_experiment
 from harness.ledger.facts.run import find_run
-from harness.ledger.schema import JSON, log_columns, metadata, required
+from harness.ledger.schema import (
+    JSON,
+    TEXT,
+    Table,
+    index,
+    keys,
+    log_columns,
+    required,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,21 +114,19 @@ class Judgement(TrainingJudged):
     at: str
 
 
-programs = sa.Table(
+Table(
     "programs",
-    metadata,
-    sa.Column("experiment", sa.Text, primary_key=True),
+    *keys(TEXT, "experiment"),
     *required(JSON, "record"),
     *log_columns(),
 )
 
-judgements = sa.Table(
+Table(
     "judgements",
-    metadata,
     *log_columns(key=True),
-    *required(sa.Text, "experiment"),
+    *required(TEXT, "experiment"),
     *required(JSON, "record"),
-    sa.Index("judgements_experiment", "experiment"),
+    index("judgements_experiment", "experiment"),
 )
 
 
@@ -143,19 +147,20 @@ class ProgramLedger(LedgerPart):
 
     def program(self, experiment: str) -> Program | None:
         """The experiment's specification; None when it is no training program."""
-        rows = self._rows(sa.select(programs).where(programs.c.experiment == experiment))
+        query = "SELECT * FROM programs WHERE experiment = :experiment"
+        rows = self._rows(query, experiment=experiment)
         return from_body(Program, rows[0]["record"], at=rows[0]["at"]) if rows else None
 
     def programs(self) -> list[Program]:
-        rows = self._rows(sa.select(programs).order_by(*oldest_first(programs)))
+        rows = self._rows(f"SELECT * FROM programs ORDER BY {OLDEST_FIRST}")
         return [from_body(Program, row["record"], at=row["at"]) for row in rows]
 
     def approved_benchmarks(self) -> list[BenchmarkApproved]:
         return [fact for fact, _ in self._notes(BenchmarkApproved)]
 
     def judgements(self, experiment: str) -> list[Judgement]:
-        query = sa.select(judgements).where(judgements.c.experiment == experiment)
-        rows = self._rows(query.order_by(*oldest_first(judgements)))
+        query = f"SELECT * FROM judgements WHERE experiment = :experiment ORDER BY {OLDEST_FIRST}"
+        rows = self._rows(query, experiment=experiment)
         return [from_body(Judgement, row["record"], at=row["at"]) for row in rows]
 
 

@@ -1,15 +1,14 @@
 """What left the vault about labels that nobody may read: one fact for each answer of a look."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import sqlalchemy as sa
-
 from harness.domain.grade import Grade
+from harness.domain.late import dataclass
 from harness.domain.statuses import Split, Tier
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
+    OLDEST_FIRST,
     Body,
     Fact,
     LedgerPart,
@@ -19,11 +18,20 @@ from harness.ledger.facts.base import (
     existing,
     from_body,
     log,
-    oldest_first,
     word,
 )
 from harness.ledger.facts.experiment import find_experiment, summarise
-from harness.ledger.schema import JSON, log_columns, metadata, required
+from harness.ledger.schema import (
+    FLOAT,
+    INTEGER,
+    JSON,
+    TEXT,
+    Table,
+    index,
+    log_columns,
+    optional,
+    required,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,39 +111,44 @@ class Release(ScoreReleased):
         return Grade.read(self.not_isolated)
 
 
-releases = sa.Table(
+Table(
     "releases",
-    metadata,
     *log_columns(key=True),
-    *required(sa.Text, "plan", "experiment", "split", "grid"),
-    *required(sa.Float, "bits"),
-    sa.Column("cell", sa.Integer),
+    *required(TEXT, "plan", "experiment", "split", "grid"),
+    *required(FLOAT, "bits"),
+    *optional(INTEGER, "cell"),
     *required(JSON, "record"),
-    sa.Index("releases_plan", "plan"),
-    sa.Index("releases_experiment", "experiment", "split"),
+    index("releases_plan", "plan"),
+    index("releases_experiment", "experiment", "split"),
 )
 
 
 class ReleaseLedger(LedgerPart):
     def releases(self, experiment: str, split: Split | None = None) -> list[Release]:
         """Oldest first."""
-        query = sa.select(releases).where(releases.c.experiment == experiment)
-        if split is not None:
-            query = query.where(releases.c.split == Split(split).value)
-        rows = self._rows(query.order_by(*oldest_first(releases)))
+        of_split = "" if split is None else "AND split = :split"
+        rows = self._rows(
+            "SELECT * FROM releases"
+            f" WHERE experiment = :experiment {of_split} ORDER BY {OLDEST_FIRST}",
+            experiment=experiment,
+            split=split and Split(split).value,
+        )
         return [from_body(Release, row["record"], at=row["at"]) for row in rows]
 
     def bits_told(self, plan: str) -> float:
         """What the answers about sealed splits told under a plan's name, in bits."""
-        query = sa.select(sa.func.sum(releases.c.bits)).where(releases.c.plan == plan)
-        return float(self._scalar(query) or 0.0)
+        query = "SELECT sum(bits) FROM releases WHERE plan = :plan"
+        return float(self._value(query, plan=plan) or 0.0)
 
     def best_told(self, plan: str, grid: str, split: Split) -> int | None:
         """The best cell that was told on a grid; None while none was."""
-        query = sa.select(sa.func.max(releases.c.cell)).where(
-            releases.c.plan == plan, releases.c.grid == grid, releases.c.split == split.value
+        best: int | None = self._value(
+            "SELECT max(cell) FROM releases"
+            " WHERE plan = :plan AND grid = :grid AND split = :split",
+            plan=plan,
+            grid=grid,
+            split=split.value,
         )
-        best: int | None = self._scalar(query)
         return best
 
     def release_score(self, make: Callable[[], ScoreReleased | None]) -> None:

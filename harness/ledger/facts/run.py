@@ -2,14 +2,13 @@
 them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, ClassVar
-
-import sqlalchemy as sa
 
 from harness.domain.findings import Finding
 from harness.domain.grade import OPEN, Caller, weakest
 from harness.domain.ids import run_id, run_number
+from harness.domain.late import dataclass
 from harness.domain.records import Run
 from harness.domain.statuses import (
     FINAL_RUNS,
@@ -21,6 +20,7 @@ from harness.domain.statuses import (
 from harness.errors import NotFoundError, UsageError
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
+    OLDEST_FIRST,
     Body,
     Fact,
     LedgerPart,
@@ -32,9 +32,9 @@ from harness.ledger.facts.base import (
     existing,
     finite,
     from_body,
+    listed,
     log,
     next_number,
-    oldest_first,
     read_findings,
     require_new,
     require_spelled,
@@ -43,12 +43,22 @@ from harness.ledger.facts.base import (
 )
 from harness.ledger.facts.experiment import (
     ExperimentMoved,
-    experiments,
     find_experiment,
     require_open,
     summarise,
 )
-from harness.ledger.schema import JSON, log_columns, metadata, required
+from harness.ledger.schema import (
+    FLOAT,
+    INTEGER,
+    JSON,
+    TEXT,
+    Table,
+    index,
+    keys,
+    log_columns,
+    optional,
+    required,
+)
 from harness.ledger.state import SqlState
 
 
@@ -227,40 +237,34 @@ class RaisedAlarm(AlarmRaised):
     at: str
 
 
-runs = sa.Table(
+Table(
     "runs",
-    metadata,
-    sa.Column("experiment", sa.Text, primary_key=True),
-    sa.Column("id", sa.Text, primary_key=True),
-    *required(sa.Integer, "number", "seed", "attempt"),
-    *required(sa.Text, "status"),
+    *keys(TEXT, "experiment", "id"),
+    *required(INTEGER, "number", "seed", "attempt"),
+    *required(TEXT, "status"),
     *required(JSON, "argv"),
-    *required(sa.Text, "code"),
+    *required(TEXT, "code"),
     *required(JSON, "data", "environment"),
-    *required(sa.Text, "sandbox", "token"),
-    sa.Column("session", sa.Text),
-    sa.Column("caller", sa.Text),
-    sa.Column("config", sa.Text),
-    *required(sa.Text, "registered_at"),
-    sa.Column("job", JSON),
+    *required(TEXT, "sandbox", "token"),
+    *optional(TEXT, "session", "caller", "config"),
+    *required(TEXT, "registered_at"),
+    *optional(JSON, "job"),
     *required(JSON, "supervisor"),
-    sa.Column("started_at", sa.Text),
-    sa.Column("ended_at", sa.Text),
-    sa.Column("exit_code", sa.Integer),
-    *required(sa.Text, "reason"),
-    sa.Column("seconds", sa.Float),
-    *required(sa.Integer, "rows"),
+    *optional(TEXT, "started_at", "ended_at"),
+    *optional(INTEGER, "exit_code"),
+    *required(TEXT, "reason"),
+    *optional(FLOAT, "seconds"),
+    *required(INTEGER, "rows"),
     *required(JSON, "files", "findings", "resources"),
-    sa.Index("runs_status", "status"),
+    index("runs_status", "status"),
 )
 
-alarms = sa.Table(
+Table(
     "alarms",
-    metadata,
     *log_columns(key=True),
-    *required(sa.Text, "experiment", "run"),
+    *required(TEXT, "experiment", "run"),
     *required(JSON, "alarm"),
-    sa.Index("alarms_experiment", "experiment", "run"),
+    index("alarms_experiment", "experiment", "run"),
 )
 
 
@@ -309,9 +313,14 @@ def _found(state: State, experiment: str, run: str) -> Run:
     return _record(row, find_experiment(state, experiment)["summary"])
 
 
-_RUNS = sa.select(runs, experiments.c.summary).join(
-    experiments, experiments.c.id == runs.c.experiment
+_RUNS = (
+    "SELECT runs.*, experiments.summary FROM runs"
+    " JOIN experiments ON experiments.id = runs.experiment"
 )
+
+
+_OF_IT = "experiment = :experiment"
+_OF_SEED = f"{_OF_IT} AND seed = :seed"
 
 
 class RunLedger(LedgerPart):
@@ -321,28 +330,32 @@ class RunLedger(LedgerPart):
             return _found(SqlState(connection), experiment, run)
 
     def runs(self, experiment: str) -> list[Run]:
-        query = _RUNS.where(runs.c.experiment == experiment).order_by(runs.c.number)
-        return [_record(row, row["summary"]) for row in self._rows(query)]
+        query = f"{_RUNS} WHERE runs.experiment = :experiment ORDER BY runs.number"
+        rows = self._rows(query, experiment=experiment)
+        return [_record(row, row["summary"]) for row in rows]
 
     def open_runs(self) -> list[Run]:
         """Those that are pending or running, by (time of registration, experiment, number)."""
-        query = _RUNS.where(
-            runs.c.status.in_([RunStatus.PENDING.value, RunStatus.RUNNING.value])
-        ).order_by(runs.c.registered_at, runs.c.experiment, runs.c.number)
+        query = (
+            f"{_RUNS} WHERE runs.status IN {listed((RunStatus.PENDING, RunStatus.RUNNING))}"
+            " ORDER BY runs.registered_at, runs.experiment, runs.number"
+        )
         return [_record(row, row["summary"]) for row in self._rows(query)]
 
     def training_seconds(self, plan: str) -> float:
         """Seconds of training by all ended runs under the plan, however they ended."""
-        of_plan = sa.select(experiments.c.id).where(experiments.c.plan == plan)
-        query = sa.select(sa.func.sum(runs.c.seconds)).where(runs.c.experiment.in_(of_plan))
-        return float(self._scalar(query) or 0.0)
+        of_plan = "SELECT id FROM experiments WHERE plan = :plan"
+        query = f"SELECT sum(seconds) FROM runs WHERE experiment IN ({of_plan})"
+        return float(self._value(query, plan=plan) or 0.0)
 
     def alarms(self, experiment: str, run: str | None = None) -> list[RaisedAlarm]:
         """What the detectors said, oldest first; of one run in the order of its rows."""
-        query = sa.select(alarms).where(alarms.c.experiment == experiment)
-        if run is not None:
-            query = query.where(alarms.c.run == run)
-        rows = self._rows(query.order_by(*oldest_first(alarms)))
+        of_run = "" if run is None else "AND run = :run"
+        rows = self._rows(
+            f"SELECT * FROM alarms WHERE experiment = :experiment {of_run} ORDER BY {OLDEST_FIRST}",
+            experiment=experiment,
+            run=run,
+        )
         return [from_body(RaisedAlarm, without(row, "writer", "seq")) for row in rows]
 
     def register_run(self, *, experiment: str, seed: int, **fields: Any) -> Run:
@@ -350,12 +363,13 @@ class RunLedger(LedgerPart):
         becomes running. `fields`: the others of RunRegistered."""
         with self.transaction() as writer:
             before = find_experiment(writer.state, experiment)
-            of_it = runs.c.experiment == experiment
-            run = run_id(next_number(writer, runs.c.number, of_it))
+            number = next_number(writer, "runs", "number", _OF_IT, experiment=experiment)
+            run = run_id(number)
             # Read under the write lock that the transaction holds: no other process can take the
             # same id or attempt.
-            same_seed = sa.select(sa.func.count()).where(of_it, runs.c.seed == seed)
-            attempt = int(writer.connection.execute(same_seed).scalar_one()) + 1
+            same_seed = f"SELECT count(*) FROM runs WHERE {_OF_SEED}"
+            found = writer.connection.value(same_seed, experiment=experiment, seed=seed)
+            attempt = int(found) + 1
             fields["argv"] = list(fields["argv"])
             writer.append(
                 RunRegistered(experiment=experiment, run=run, seed=seed, attempt=attempt, **fields)
@@ -376,12 +390,14 @@ class RunLedger(LedgerPart):
         with self.transaction() as writer:
             before = find_experiment(writer.state, experiment)
             seed = find_run(writer.state, experiment, run)["seed"]
-            of_seed = (runs.c.experiment == experiment, runs.c.seed == seed)
+            attempt = next_number(
+                writer, "runs", "attempt", _OF_SEED, experiment=experiment, seed=seed
+            )
             writer.append(
                 RunResumed(
                     experiment=experiment,
                     run=run,
-                    attempt=next_number(writer, runs.c.attempt, *of_seed),
+                    attempt=attempt,
                     environment=environment,
                     session=session,
                     caller=caller,

@@ -1,14 +1,15 @@
 """Sessions of agents, and how the loop ended."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, ClassVar
 
-import sqlalchemy as sa
-
+from harness.domain.late import Late, dataclass
 from harness.domain.statuses import SandboxKind
 from harness.errors import NotFoundError, RefusedError
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
+    NEWEST_FIRST,
+    OLDEST_FIRST,
     Body,
     Fact,
     LedgerPart,
@@ -18,16 +19,26 @@ from harness.ledger.facts.base import (
     State,
     existing,
     finite,
+    limit,
+    listed,
     log,
-    newest_first,
-    notes,
-    oldest_first,
     require_new,
     without,
     word,
 )
 from harness.ledger.facts.experiment import find_experiment, summarise
-from harness.ledger.schema import JSON, facts, log_columns, metadata, required
+from harness.ledger.schema import (
+    FLOAT,
+    INTEGER,
+    JSON,
+    TEXT,
+    Table,
+    index,
+    keys,
+    log_columns,
+    optional,
+    required,
+)
 
 _BEGINNINGS = ("plan_approved", "experiment_opened", "run_registered", "session_started")
 """Kinds of facts after which a loop that had ended is no longer at its end."""
@@ -96,7 +107,7 @@ class SessionEnded(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Session:
+class Session(Late):
     """What the start and the end of a session say."""
 
     id: str
@@ -161,32 +172,28 @@ class SessionBegan(Note):
     process: dict[str, Any]  # the CLI's pid, boot, started; empty when it was not found
 
 
-sessions_seen = sa.Table(
+Table(
     "sessions_seen",
-    metadata,
-    sa.Column("experiment", sa.Text, primary_key=True),
-    sa.Column("session", sa.Text, primary_key=True),
-    *required(sa.Text, "trace"),
+    *keys(TEXT, "experiment", "session"),
+    *required(TEXT, "trace"),
     *log_columns(),
 )
 
-sessions = sa.Table(
+Table(
     "sessions",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    *required(sa.Text, "role"),
-    sa.Column("experiment", sa.Text),
-    *required(sa.Text, "step", "sandbox"),
+    *keys(TEXT, "id"),
+    *required(TEXT, "role"),
+    *optional(TEXT, "experiment"),
+    *required(TEXT, "step", "sandbox"),
     *required(JSON, "driver"),
-    *required(sa.Text, "started_at", "tree"),
-    sa.Column("ended_at", sa.Text),
-    sa.Column("outcome", sa.Text),
-    *required(sa.Text, "detail"),
-    *required(sa.Integer, "turns"),
-    sa.Column("cost_usd", sa.Float),
+    *required(TEXT, "started_at", "tree"),
+    *optional(TEXT, "ended_at", "outcome"),
+    *required(TEXT, "detail"),
+    *required(INTEGER, "turns"),
+    *optional(FLOAT, "cost_usd"),
     *required(JSON, "usage"),
     *log_columns(),
-    sa.Index("sessions_ended", "ended_at"),
+    index("sessions_ended", "ended_at"),
 )
 
 
@@ -194,51 +201,55 @@ def _record(row: Row) -> Session:
     return Session(**{part.name: row[part.name] for part in fields(Session)})
 
 
+_NEWEST_OF_KIND = f"SELECT * FROM notes WHERE kind = :kind ORDER BY {NEWEST_FIRST}"
+
+
 class SessionLedger(LedgerPart):
     def sessions(self, *, open_only: bool = False) -> list[Session]:
         """Oldest first."""
-        query = sa.select(sessions).order_by(*oldest_first(sessions))
-        if open_only:
-            query = query.where(sessions.c.ended_at.is_(None))
+        among = "WHERE ended_at IS NULL" if open_only else ""
+        query = f"SELECT * FROM sessions {among} ORDER BY {OLDEST_FIRST}"
         return [_record(row) for row in self._rows(query)]
 
     def session(self, identifier: str) -> Session | None:
-        rows = self._rows(sa.select(sessions).where(sessions.c.id == identifier))
+        rows = self._rows("SELECT * FROM sessions WHERE id = :id", id=identifier)
         return _record(rows[0]) if rows else None
 
     def sessions_seen(self, experiment: str) -> set[str]:
         """Ids of the plain sessions that worked in the project while the experiment was open."""
-        query = sa.select(sessions_seen.c.session).where(sessions_seen.c.experiment == experiment)
-        return {str(row["session"]) for row in self._rows(query)}
+        query = "SELECT session FROM sessions_seen WHERE experiment = :experiment"
+        return {str(row["session"]) for row in self._rows(query, experiment=experiment)}
 
     def sessions_began(self) -> list[tuple[SessionBegan, str]]:
         """The plain sessions that hooks told of, newest first, each with its time; at most 200."""
-        query = sa.select(notes).where(notes.c.kind == SessionBegan.KIND)
-        rows = self._rows(query.order_by(*newest_first(notes)).limit(_MOST_BEGAN))
+        query = f"{_NEWEST_OF_KIND} {limit(_MOST_BEGAN)}"
+        rows = self._rows(query, kind=SessionBegan.KIND)
         return [(SessionBegan(**row["record"]), row["at"]) for row in rows]
 
     def loop_end(self) -> LoopEnded | None:
         """How the loop ended, or None when it never did or something was begun after that."""
-        ends = sa.select(notes).where(notes.c.kind == LoopEnded.KIND)
         with self._database.read():
-            rows = self._rows(ends.order_by(*newest_first(notes)).limit(1))
+            rows = self._rows(f"{_NEWEST_OF_KIND} LIMIT 1", kind=LoopEnded.KIND)
             if not rows:
                 return None
             end = rows[0]
             # Times have milliseconds: of facts with the end's own time only its writer's number
             # tells which came later.
-            same = sa.and_(
-                facts.c.at == end["at"], facts.c.writer == end["writer"], facts.c.seq > end["seq"]
+            later = self._rows(
+                f"SELECT seq FROM facts WHERE kind IN {listed(_BEGINNINGS)} AND"
+                " (at > :at OR (at = :at AND writer = :writer AND seq > :seq)) LIMIT 1",
+                at=end["at"],
+                writer=end["writer"],
+                seq=end["seq"],
             )
-            later = sa.and_(facts.c.kind.in_(_BEGINNINGS), sa.or_(facts.c.at > end["at"], same))
-            if self._scalar(sa.select(sa.exists().where(later))):
+            if later:
                 return None
             return LoopEnded(**end["record"])
 
     def loop_ended_at(self) -> str | None:
         """When the loop ended last, whatever was begun since; None when it never did."""
-        query = sa.select(sa.func.max(notes.c.at)).where(notes.c.kind == LoopEnded.KIND)
-        at: str | None = self._scalar(query)
+        query = "SELECT max(at) FROM notes WHERE kind = :kind"
+        at: str | None = self._value(query, kind=LoopEnded.KIND)
         return at
 
 

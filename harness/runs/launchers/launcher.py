@@ -2,12 +2,12 @@
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import psutil
 
+from harness.domain.late import Late, dataclass
 from harness.domain.records import Run
 from harness.errors import ConfigError
 
@@ -20,7 +20,7 @@ LAUNCHERS = {LOCAL: "harness.runs.launchers.local:LocalLauncher"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunCommand:
+class RunCommand(Late):
     argv: Sequence[str]
     """Confined already."""
     cwd: Path
@@ -33,7 +33,7 @@ class RunCommand:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KilledProcesses:
+class KilledProcesses(Late):
     count: int
     left: int
     """Of these, those that could not be killed."""
