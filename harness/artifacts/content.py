@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from harness.artifacts.looked import remembered
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write, canonical_json, sha256_bytes
 
@@ -100,6 +101,10 @@ def hash_path(path: Path, *, at_block: Callable[[], None] = lambda: None) -> str
 def hash_file(path: Path, *, at_block: Callable[[], None] = lambda: None) -> str:
     """SHA-256 of a regular file's bytes; a link is followed. `at_block` as for `hash_path`, errors
     as `open_regular`."""
+    return remembered(f"hash {path}", [path], lambda: _hash(path, at_block))
+
+
+def _hash(path: Path, at_block: Callable[[], None]) -> str:
     digest = hashlib.sha256()
     with open_regular(path) as stream:
         at_block()

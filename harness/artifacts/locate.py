@@ -55,6 +55,8 @@ class Layout:
         tree = sha256_bytes(os.fsencode(self.root))[:12]
         self.libraries_seen = self.state / f"libraries-seen-{tree}.json"
         """What the files of the project's own Python environment were when they were read last."""
+        self.looked = self.state / f"looked-{tree}.json"
+        """What files were, and held, when they were read to be shown; see artifacts.looked."""
         self.byte_code = self.state / f"byte-code-{tree}"
         """A folder for each state of that environment: what its sources compile to."""
         self.workspaces = self.state / "workspaces"

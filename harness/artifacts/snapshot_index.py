@@ -7,25 +7,18 @@ hashed is not remembered, since it could change once more within the same tick o
 
 import functools
 import itertools
-import operator
 import os
 import time
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from harness.artifacts.looked import FIELDS, SETTLED_NS, Seen, seen
 from harness.files import atomic_write, canonical_json, sha256_bytes
 
 _VERSION = 3
-_SETTLED_NS = 2_000_000_000
-"""The coarsest clock of a file system."""
-
-Seen = tuple[int, ...]
-_FIELDS = ("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_mode")
-seen: Callable[[os.stat_result], Seen] = operator.attrgetter(*_FIELDS)
-"""What a file is known by."""
 
 
 class SnapshotIndex:
@@ -63,7 +56,7 @@ class SnapshotIndex:
             return None
         finally:
             os.close(folder)
-        width = len(_FIELDS)
+        width = len(FIELDS)
         if now != kept["seen"] or not own.isdisjoint(
             zip(now[4::width], now[3::width], strict=True)
         ):
@@ -78,14 +71,14 @@ class SnapshotIndex:
             names, hashes = (
                 kept[part].split("\0") if kept.get(part) else [] for part in ("names", "hashes")
             )
-            statuses = zip(*[iter(kept.get("seen", ()))] * len(_FIELDS), strict=True)
+            statuses = zip(*[iter(kept.get("seen", ()))] * len(FIELDS), strict=True)
             self._old = dict(zip(names, zip(statuses, hashes, strict=True), strict=True))
         known = self._old.get(name)
         return known[1] if known is not None and known[0] == now else None
 
     def keep(self, name: str, now: Seen, digest: str) -> None:
         """`now` is what the file was before it was hashed."""
-        if max(now[1], now[2]) + _SETTLED_NS < self._began:
+        if max(now[1], now[2]) + SETTLED_NS < self._began:
             self._names.append(name)
             self._seen.append(now)
             self._hashes.append(digest)

@@ -43,6 +43,10 @@ from harness.views.tables import (
 )
 
 
+_LISTED = 50
+"""Experiments that a list shows by default."""
+
+
 @click.group("experiment", cls=CommandGroup)
 def command() -> None:
     """Open and inspect experiments. Each has one hypothesis, configuration and code snapshot."""
@@ -159,17 +163,25 @@ def result_answer(
 
 
 @command.command("list")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=_LISTED,
+    show_default=True,
+    help="Show the newest so many.",
+)
 @project_option
 @json_option
-def list_command(project: Path, as_json: bool) -> None:
-    """List all experiments with their recomputed scores."""
+def list_command(limit: int, project: Path, as_json: bool) -> None:
+    """List the newest experiments with their recomputed scores, the oldest of them first."""
     with reading(project) as opened:
-        rows = experiment_rows(opened)
-    emit(
-        {"experiments": rows},
-        experiments_table(rows) if rows else "no experiments yet",
-        as_json=as_json,
-    )
+        rows = experiment_rows(opened, newest=limit)
+        total = opened.ledger.last_number()
+    lines = [experiments_table(rows) if rows else "no experiments yet"]
+    if total > len(rows):
+        all_of_them = f"`harness experiment list --limit {total}`"
+        lines.append(f"the newest {len(rows)} of {total}; {all_of_them} shows all")
+    emit({"experiments": rows, "total": total}, *lines, as_json=as_json)
 
 
 @command.command("show")

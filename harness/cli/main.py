@@ -4,6 +4,7 @@ Exit codes: 0 done, for gates only PASS; 1 the answer is no; 2 usage or configur
 failed; 130 interrupted.
 """
 
+import gc
 import importlib
 import os
 import re
@@ -91,6 +92,9 @@ SUMMARIES: dict[str, str] = {
 
 FIVE = ("init", "plan", "try", "keep", "report")
 """From a table to a kept result; the help begins with them."""
+_ALLOCATIONS = 100_000
+"""From one collection of garbage to the next: what imports make stays, and most commands end
+before there is any."""
 
 
 class LazyGroup(CommandGroup):
@@ -220,6 +224,7 @@ def main(arguments: list[str] | None = None) -> None:
     if client.SOCKET in os.environ:  # inside the sandbox of `harness claude`: the judge is outside
         sys.exit(client.ask(words, os.environ))
     end_with_server(os.environ)
+    gc.set_threshold(_ALLOCATIONS)
     as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
     try:
         if arguments is None:

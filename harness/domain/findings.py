@@ -1,10 +1,9 @@
 """A finding: one thing that a gate, an audit or a reader found wrong, with its hint."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from harness.domain.late import Late, dataclass
 from harness.domain.plain_text import inline, one_line, plain_value
 
 ABSENT = "path_not_in_workspace"
@@ -18,7 +17,7 @@ BYPASSED = "run_logger_bypassed"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding(Late):
+class Finding:
     """`code` is stable, `message` is for people, `hint` is the next step.
 
     All three may hold what agents, programs and data say: a finding keeps it as plain text.

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(**options: Any) -> Callable[[type], type]:
-        """As `dataclasses.dataclass`; of a `Late` one later."""
+        """As `dataclasses.dataclass`, without slots; of a `Late` one later."""
 
         def decorate(cls: type) -> type:
             if not issubclass(cls, Late):

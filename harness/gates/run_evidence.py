@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import content_hash, linked, read_text
 from harness.artifacts.locate import Layout
+from harness.artifacts.looked import is_looking, remembered
 from harness.artifacts.metrics_file import Metrics, Row, place, read_rows
 from harness.artifacts.metrics_notes import notes_of, row_times
 from harness.artifacts.next_ideas import Idea, ideas
@@ -31,7 +32,7 @@ def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvide
     """`counted`: the experiment's runs that count."""
     layout = project.layout
     metrics, rows = read_evidence(
-        layout, "metrics", layout.run(run.experiment, run.id, "metrics"), read_rows
+        layout, "metrics", layout.run(run.experiment, run.id, "metrics"), _judged_rows
     )
     status, reported = read_evidence(
         layout, "status", layout.run(run.experiment, run.id, "status"), read_status
@@ -68,6 +69,11 @@ def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvide
         ),
         origins=tuple(_origin(project, *name.split("/")) for name in run.taken_from),
     )
+
+
+def _judged_rows(path: Path) -> Metrics | None:
+    """For looking the file's hash is enough: nothing is judged by the rows then."""
+    return None if is_looking() else read_rows(path)
 
 
 def _origin(project: Project, experiment: str, run: str) -> RunEvidence:
@@ -193,7 +199,7 @@ def _regular(
     name: str, shown: str, path: Path, parse: Callable[[Path], Parsed], size: int
 ) -> tuple[FileEvidence, Parsed | None]:
     try:
-        digest = sha256_file(path)
+        digest = remembered(f"hash {path}", [path], lambda: sha256_file(path))
         if not size:
             problem = finding("artifact_empty", f"{shown} is empty.")
             return FileEvidence(name=name, path=shown, sha256=digest, problems=(problem,)), None

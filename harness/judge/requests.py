@@ -80,7 +80,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
         values=("--claim", "--summary", "--shortfall"),
         words=1,
     ),
-    ("experiment", "list"): Askable(),
+    ("experiment", "list"): Askable(values=("--limit",)),
     ("experiment", "show"): _COUNTED,
     ("experiment", "compare"): Askable(flags=("--code", "--config"), words=2),
     ("status",): Askable(flags=("--briefing",)),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from harness.artifacts.looked import looking
 from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
 from harness.errors import RefusedError
@@ -175,7 +176,10 @@ def _evaluations(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
 
 
 def _standing(project: Project, verdict: RecordedVerdict, *, elsewhere: bool) -> Verdict:
-    return verdict.verdict if elsewhere else standing(project, verdict)
+    if elsewhere:
+        return verdict.verdict
+    with looking(project.layout.looked):
+        return standing(project, verdict)
 
 
 def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.artifacts.locate import active_experiment
+from harness.artifacts.looked import looking
 from harness.artifacts.trees import place_of
 from harness.decisions.experiments import undecided_experiment
 from harness.domain.findings import Finding
@@ -118,10 +119,11 @@ def _few_bits(project: Project, plan: ApprovedPlan) -> bool:
 
 
 def experiment_rows(project: Project, *, newest: int | None = None) -> list[dict[str, Any]]:
-    return [
-        experiment_row(project, experiment)
-        for experiment in project.ledger.experiments(newest=newest)
-    ]
+    with looking(project.layout.looked):
+        return [
+            experiment_row(project, experiment)
+            for experiment in project.ledger.experiments(newest=newest)
+        ]
 
 
 def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
@@ -189,7 +191,8 @@ def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -
     # Here: gathering evidence takes many imports, and there is often nothing to ask about.
     from harness.gates.collect import changed
 
-    return changed(project, verdict)
+    with looking(project.layout.looked):
+        return changed(project, verdict)
 
 
 def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:
