@@ -42,7 +42,6 @@ from harness.views.tables import (
     value_text,
 )
 
-
 _LISTED = 50
 """Experiments that a list shows by default."""
 

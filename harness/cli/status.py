@@ -41,9 +41,7 @@ def _sandbox() -> str:
     anew."""
     programs = [Path(folder) / "bwrap" for folder in SYSTEM_FOLDERS]
     now = [boot_id(), int(time.time() // 3600)]
-    return remembered(
-        "sandbox", programs, lambda: str(sandbox_for("auto").kind), also=now
-    )
+    return remembered("sandbox", programs, lambda: str(sandbox_for("auto").kind), also=now)
 
 
 def _text(picture: dict[str, Any]) -> list[str]:

@@ -256,6 +256,17 @@ class Database:
         return connection
 
 
+@contextlib.contextmanager
+def scratch() -> Iterator[Connection]:
+    """An empty database that nobody else sees: SQLite keeps what is too much for memory in a file
+    without a name, which goes with the connection."""
+    driver = sqlite3.connect("", isolation_level=None, detect_types=sqlite3.PARSE_DECLTYPES)
+    with contextlib.closing(driver):
+        driver.execute("PRAGMA journal_mode=OFF")
+        driver.execute("BEGIN")
+        yield Connection(driver)
+
+
 _ABANDONED: list[sqlite3.Connection] = []
 """Of the process that this one was forked from: kept, for what is collected is closed."""
 

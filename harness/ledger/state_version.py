@@ -29,7 +29,7 @@ def state_version(connection: Connection, path: Path) -> int:
 def create_tables(connection: Connection) -> None:
     """All tables of a new file."""
     connection.run(f"PRAGMA application_id = {APPLICATION_ID}")
-    _make(connection, KEPT)
+    make_tables(connection, KEPT)
     _make_state(connection)
 
 
@@ -79,11 +79,11 @@ def _make_state(connection: Connection) -> None:
     for name in sorted(connection.tables() - kept):
         quoted = name.replace('"', '""')
         connection.run(f'DROP TABLE "{quoted}"')
-    _make(connection, TABLES.values())
+    make_tables(connection, TABLES.values())
     rebuild_state(connection)
     connection.run(f"PRAGMA user_version = {STATE_VERSION}")
 
 
-def _make(connection: Connection, tables: Iterable[Table]) -> None:
+def make_tables(connection: Connection, tables: Iterable[Table]) -> None:
     for statement in (line for table in tables for line in table.ddl):
         connection.run(statement)

@@ -1,6 +1,7 @@
 """Is every fact as it was written? Reads only, and says which fact is not."""
 
 import hashlib
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,12 @@ from harness.errors import LedgerDamagedError
 from harness.ledger.anchors import Anchor, anchored_writers, meta_problems, read_anchor
 from harness.ledger.chain import StoredFact, link_problem
 from harness.ledger.creation import open_database, require_never_made
-from harness.ledger.database import Connection
-from harness.ledger.replay import facts_in_order, replay
-from harness.ledger.schema import Row
-from harness.ledger.state import read_state
+from harness.ledger.database import Connection, scratch
+from harness.ledger.facts import apply
+from harness.ledger.replay import facts_in_order
+from harness.ledger.schema import Row, Table
+from harness.ledger.state import Key, SqlState, state_tables
+from harness.ledger.state_version import make_tables
 from harness.ledger.text_form import text_problems
 
 _SHOWN = 20
@@ -177,20 +180,47 @@ def _anchor_problems(connection: Connection, anchors: list[Anchor]) -> Iterator[
 
 
 def _state_problems(connection: Connection) -> Iterator[Problem]:
-    try:
-        expected = replay(facts_in_order(connection)).tables
-    except LedgerDamagedError as error:
-        yield Problem("", 0, "replay", error.message)
-        return
-    for table, rows in read_state(connection).items():
-        keys = sorted({*rows, *expected[table]}, key=str)
-        wrong = [key for key in keys if rows.get(key) != expected[table].get(key)]
-        for key in wrong[:_SHOWN]:
+    """The state against a replay, row by row: a large ledger does not fit into memory."""
+    with scratch() as expected:
+        make_tables(expected, state_tables())
+        try:
+            state = SqlState(expected)
+            for fact in facts_in_order(connection):
+                apply(state, fact)
+        except LedgerDamagedError as error:
+            yield Problem("", 0, "replay", error.message)
+            return
+        except sqlite3.IntegrityError as error:
+            yield Problem("", 0, "replay", f"Two facts make one row: {error}.")
+            return
+        for table in state_tables():
+            yield from _table_problems(connection, expected, table)
+
+
+def _table_problems(
+    connection: Connection, expected: Connection, table: Table
+) -> Iterator[Problem]:
+    wrong = 0
+    for key in _wrong_keys(connection, expected, table):
+        wrong += 1
+        if wrong <= _SHOWN:
             name = "/".join(str(part) for part in key)
             text = (
-                f"{name} in the table {table} is not what the facts add up to: run `harness ledger"
-                " rebuild`."
+                f"{name} in the table {table.name} is not what the facts add up to: run `harness"
+                " ledger rebuild`."
             )
-            yield Problem("", 0, table, text)
-        if len(wrong) > _SHOWN:
-            yield Problem("", 0, table, f"... and {len(wrong) - _SHOWN} more rows of {table}.")
+            yield Problem("", 0, table.name, text)
+    if wrong > _SHOWN:
+        text = f"... and {wrong - _SHOWN} more rows of {table.name}."
+        yield Problem("", 0, table.name, text)
+
+
+def _wrong_keys(connection: Connection, expected: Connection, table: Table) -> Iterator[Key]:
+    """Of rows that differ, and of rows that only one of the two has."""
+    order = f"SELECT * FROM {table.name} ORDER BY {', '.join(table.key)}"
+    for here, there in ((expected, connection), (connection, expected)):
+        for row in here.rows(order):
+            key = tuple(row[name] for name in table.key)
+            other = SqlState(there).get(table.name, *key)
+            if other is None or (here is expected and other != row):
+                yield key
