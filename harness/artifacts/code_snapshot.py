@@ -16,6 +16,7 @@ import orjson
 
 from harness.artifacts.content import read_bytes
 from harness.artifacts.git import in_repository, listed_files, listing_of
+from harness.artifacts.looked import seen
 from harness.artifacts.object_batch import ObjectBatch
 from harness.artifacts.objects import (
     ObjectDamagedError,
@@ -24,7 +25,7 @@ from harness.artifacts.objects import (
     load_object,
     restore_object,
 )
-from harness.artifacts.snapshot_index import SnapshotIndex, seen
+from harness.artifacts.snapshot_index import SnapshotIndex
 from harness.contract.artifacts import BY_NAME, DRAFT
 from harness.domain.late import Late, dataclass
 from harness.domain.variables import UNREGISTERED

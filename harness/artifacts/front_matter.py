@@ -8,11 +8,16 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.domain.late import Late, dataclass
+from harness.domain.late import Late, dataclass, later
 from harness.domain.plain_text import plain
 from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    import yaml  # type: ignore[import-untyped]
+else:
+    yaml = later("yaml")  # a command that only looks often reads none
 
 Path = tuple[str | int, ...]
 
@@ -98,9 +103,6 @@ def quote(text: str) -> str:
 
 
 def _read(block: str, *, where: str, offset: int, body: str, hint: str) -> FrontMatter:
-    # Here: a command that only looks often reads none, and the import takes as long as Python.
-    import yaml  # type: ignore[import-untyped]
-
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
         """Composes nodes only; `_Builder` makes the values."""
 

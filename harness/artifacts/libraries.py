@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from harness.artifacts.content import hash_file, read_bytes
-from harness.artifacts.snapshot_index import Seen, seen
+from harness.artifacts.looked import Seen, seen
 from harness.domain.late import Late, dataclass
 from harness.domain.plain_text import one_line
 from harness.errors import HarnessError

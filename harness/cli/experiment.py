@@ -1,39 +1,32 @@
-"""`harness experiment new | result | list | show | compare`."""
+"""`harness experiment new | result | list | show | compare`.
+
+What takes long to import is imported by the verb that needs it: to list is not to compare.
+"""
 
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.artifacts.resources import in_words
 from harness.cli.answer import Answer, give
-from harness.cli.changing import changing
 from harness.cli.chosen import EXPERIMENT, chosen, require_id
 from harness.cli.compared import compared_lines
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import caller, require_person, session_of
 from harness.cli.reading import reading
-from harness.decisions.claimed import claim_notes
 from harness.decisions.experiments import open_experiment, record_result, tried_before
 from harness.domain.findings import as_text
+from harness.domain.late import later
 from harness.domain.plain_text import one_line
 from harness.domain.statuses import spoken
 from harness.errors import RefusedError, UsageError
 from harness.ledger.project import Project
 from harness.plans.approved import data_told, training_tables
 from harness.rendering.standing import next_step
-from harness.views.exact import exact_scores
-from harness.views.experiments import comparison, details
-from harness.views.side_by_side import (
-    both_scores,
-    code_difference,
-    config_difference,
-    curves,
-    verdict_of,
-)
 from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import (
     experiments_table,
@@ -41,6 +34,18 @@ from harness.views.tables import (
     score_text,
     value_text,
 )
+
+if TYPE_CHECKING:
+    from harness.cli import changing
+    from harness.decisions import claimed as claim_checks
+    from harness.views import exact as exact_view
+    from harness.views import experiments, side_by_side
+else:
+    changing = later("harness.cli.changing")
+    claim_checks = later("harness.decisions.claimed")
+    exact_view = later("harness.views.exact")
+    experiments = later("harness.views.experiments")
+    side_by_side = later("harness.views.side_by_side")
 
 _LISTED = 50
 """Experiments that a list shows by default."""
@@ -59,7 +64,7 @@ def command() -> None:
 @json_option
 def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_json: bool) -> None:
     """Open an experiment and make its folder."""
-    with changing(project) as opened:
+    with changing.changing(project) as opened:
         answer = new_answer(
             opened,
             hypothesis=hypothesis,
@@ -126,7 +131,7 @@ def result(
     E.g. `harness experiment result exp-0001 --claim accuracy=0.94 --summary TEXT`.
     """
     claimed = _claims(claims)
-    with changing(project) as opened:
+    with changing.changing(project) as opened:
         experiment = chosen(opened, experiment, "harness experiment result")
         answer = result_answer(
             opened, experiment, claims=claimed, summary=summary, shortfalls=shortfalls
@@ -151,7 +156,7 @@ def result_answer(
         shortfalls=shortfalls,
         by=caller(environment()),
     )
-    findings = claim_notes(project, experiment, claims)
+    findings = claim_checks.claim_notes(project, experiment, claims)
     document = {
         "experiment": experiment,
         "written": str(path),
@@ -198,7 +203,7 @@ def show(experiment: str | None, exact: bool, project: Path, as_json: bool) -> N
         require_person("experiment show --exact", environment())
         with reading(project) as opened:
             experiment = chosen(opened, experiment, "harness experiment show --exact")
-            scores = exact_scores(opened, opened.ledger.experiment(experiment))
+            scores = exact_view.exact_scores(opened, opened.ledger.experiment(experiment))
         lines = [line for score in scores for line in _exact_text(score)]
         none = [] if lines else ["nothing was evaluated yet"]
         emit({"experiment": experiment, "exact": scores}, *lines, *none, as_json=as_json)
@@ -207,7 +212,7 @@ def show(experiment: str | None, exact: bool, project: Path, as_json: bool) -> N
         experiment = chosen(opened, experiment, "harness experiment show")
         record = opened.ledger.experiment(experiment)
         row = experiment_row(opened, record)
-        document = {**row, **details(opened, record)}
+        document = {**row, **experiments.details(opened, record)}
     emit(document, *_shown(row, document), as_json=as_json)
 
 
@@ -232,18 +237,18 @@ def compare_command(
     with reading(project) as opened:
         records = [opened.ledger.experiment(name) for name in (candidate, reference)]
         try:
-            document = comparison(opened, candidate, reference)
+            document = experiments.comparison(opened, candidate, reference)
         except RefusedError as error:
             if not (code or config):
                 raise
             document = {"better": None, "why": f"{error.message} {error.hint}"}
-        document["scores"] = {one.id: both_scores(opened, one) for one in records}
-        document["verdicts"] = {one.id: verdict_of(opened, one) for one in records}
-        document["curves"] = {one.id: curves(opened, one.id) for one in records}
+        document["scores"] = {one.id: side_by_side.both_scores(opened, one) for one in records}
+        document["verdicts"] = {one.id: side_by_side.verdict_of(opened, one) for one in records}
+        document["curves"] = {one.id: side_by_side.curves(opened, one.id) for one in records}
         if code:
-            document["code"] = code_difference(opened, candidate, reference)
+            document["code"] = side_by_side.code_difference(opened, candidate, reference)
         if config:
-            document["config"] = config_difference(opened, candidate, reference)
+            document["config"] = side_by_side.config_difference(opened, candidate, reference)
     emit(document, *compared_lines(records, document), as_json=as_json)
     sys.exit(0 if document["better"] else 1)
 

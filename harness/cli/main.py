@@ -9,6 +9,7 @@ import importlib
 import os
 import re
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +17,15 @@ from harness.cli.clean_start import start_clean
 from harness.cli.output import CommandGroup, emit, fail, tell
 from harness.contract.meant import FILES, MORE, OPTIONS
 from harness.domain.ids import is_experiment_id
+from harness.domain.late import later
 from harness.errors import LOOP, HarnessError, MissingExtraError
 from harness.judge import client
 from harness.judge.identity import end_with_server
+
+if TYPE_CHECKING:
+    import traceback
+else:
+    traceback = later("traceback")
 
 # command -> module:attribute. A module is imported when its command runs: `harness status` must
 # not pay for the imports of `harness train`.
@@ -246,8 +253,6 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.close()  # the reader is gone; Python would complain while flushing
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the boundary: a bug of ours ends as exit 3
-        import traceback  # for bugs only
-
         tell(traceback.format_exc())
         fail(
             "harness_failed",

@@ -4,16 +4,24 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
 from harness.contract.meant import meant_by
+from harness.domain.late import later
 from harness.domain.plain_text import TableText, one_line, plain, plain_json
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.errors import UsageError
 from harness.files import pretty_json
+
+if TYPE_CHECKING:
+    import difflib
+
+    from harness.sandbox import select
+else:
+    difflib, select = later("difflib"), later("harness.sandbox.select")
 
 
 def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,9 +53,7 @@ def sandbox_for(sandbox: str, *, required: bool = False) -> Sandbox:
 
     Raises SandboxError when it does not work here, or when it is none and `required`.
     """
-    from harness.sandbox.select import choose  # few commands ask
-
-    return choose(None if sandbox == "auto" else SandboxKind(sandbox), required=required)
+    return select.choose(None if sandbox == "auto" else SandboxKind(sandbox), required=required)
 
 
 def environment() -> Mapping[str, str]:
@@ -99,9 +105,7 @@ class CommandGroup(click.Group):
 
 def _no_command(path: str, word: str, known: Sequence[str]) -> UsageError:
     meant = meant_by(path, word)
-    from difflib import get_close_matches  # for errors only
-
-    near = get_close_matches(word, known, n=2)
+    near = difflib.get_close_matches(word, known, n=2)
     if meant is None and near:
         meant = " or ".join(f"`{path} {name}`" for name in near)
     hint = f"See `{path} --help`." if meant is None else f"Did you mean {meant}?"

@@ -1,10 +1,11 @@
-"""Dataclasses that are made when they are first used.
+"""Dataclasses that are made, and modules that are imported, when they are first used.
 
-To make one takes as long as to import a small module, and a command uses few of the many that come
-with its imports. What a class is like afterwards, `dataclasses` alone decides.
+To make a dataclass takes as long as to import a small module, and a command uses few of the many
+that come with its imports. What a class is like afterwards, `dataclasses` alone decides.
 """
 
 import dataclasses
+import importlib
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -57,3 +58,17 @@ else:
             return cls
 
         return decorate
+
+
+class _Module:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
+def later(module: str) -> Any:
+    """What `import` would give, imported when something of it is asked for: for modules that take
+    long and that few calls need. Under `if not TYPE_CHECKING`, beside the import that types see."""
+    return _Module(module)

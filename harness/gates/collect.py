@@ -1,6 +1,5 @@
 """Gathers the evidence of a gate. Nothing is changed and nothing is recorded."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,6 @@ from harness.artifacts.experiment_files import (
     read_result,
 )
 from harness.artifacts.front_matter import read_yaml
-from harness.artifacts.looked import remembered
 from harness.audit.attribution import NOBODY, Suspect
 from harness.audit.changes import Change
 from harness.audit.protected import changed_while_open
@@ -36,6 +34,7 @@ from harness.gates.alarms import open_by_run
 from harness.gates.config_changes import config_changes
 from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence, ValidationReference
 from harness.gates.findings import finding
+from harness.gates.prose import prose
 from harness.gates.run_evidence import next_idea, read_evidence, run_evidence
 from harness.ledger.facts import ApprovedPlan, Evaluation, RecordedVerdict, TamperingNoticed
 from harness.ledger.project import Project
@@ -57,7 +56,6 @@ _PARSERS: dict[str, Any] = {
     "score": read_text,
     "result": read_result,
 }
-_EXPERIMENT = re.compile(r"\bexp-\d+")
 _VIEWS = frozenset({"score", "evaluation"})
 """Files that show what the ledger says: they must be there, but their bytes are no evidence."""
 _MOST_NAMED = 3
@@ -93,7 +91,7 @@ def _collect(
         gate=gate,
         **_of_plan(project, approved, gate),
         claims={} if result is None else result.claims,
-        prose=_prose(project, experiment, result),
+        prose=prose(project, experiment, result),
         shortfall=next(iter(result.shortfalls), None) if result is not None else None,
         experiment=record,
         files=files,
@@ -290,45 +288,6 @@ def _alarm_hashes(
     }
     diagnosis = {} if file is None or file.sha256 is None else {"diagnosis": file.sha256}
     return {"alarms": _digest(raised), **diagnosis}
-
-
-def _prose(project: Project, experiment: str, result: ResultFile | None) -> tuple[Finding, ...]:
-    if result is None:
-        return ()
-    claims = [claim.text for claim in result.claims.values()]
-
-    def judge() -> list[dict[str, Any]]:
-        # Here: words of claims take as long to load as all the rest.
-        from harness.gates.claim_facts import prose_findings
-
-        found = prose_findings(project, experiment, result.body, claims)
-        return [one.plain() for one in found]
-
-    named = {experiment, *_EXPERIMENT.findall(result.body)}
-    files, known = _told_by(project, named)
-    found = remembered(f"prose {experiment}", files, judge, also=[result.body, claims, known])
-    return tuple(Finding.from_plain(plain) for plain in found)
-
-
-def _told_by(project: Project, named: Iterable[str]) -> tuple[list[Path], list[Any]]:
-    """The rows and the records that tell whether a text about these experiments is true."""
-    ledger, layout = project.ledger, project.layout
-    every = {one.id: one for one in ledger.experiments()}
-    wanted = {name for name in named if name in every}
-    wanted |= {parent for name in wanted if (parent := every[name].parent) is not None}
-    runs = [run for name in sorted(wanted) for run in ledger.runs(name)]
-    files = [layout.run(run.experiment, run.id, "metrics") for run in runs]
-    files += sorted(layout.root.glob("docs/evidence/*"))
-    approved = ledger.plan()
-    known = [
-        len(every),
-        approved and [approved.name, approved.version],
-        [[name, every[name].status, ledger.summary(name)] for name in sorted(wanted)],
-        [[run.experiment, run.id, run.status, run.seconds] for run in runs],
-        [len(ledger.alarms(name)) for name in sorted(wanted)],
-        sorted(str(path) for path in layout.root.glob("bench/**/*.py")),
-    ]
-    return files, known
 
 
 def _prose_hash(prose: Sequence[Finding]) -> dict[str, str]:

@@ -71,17 +71,6 @@ def state_tables() -> list[Table]:
     return [table for table in TABLES.values() if table not in KEPT]
 
 
-def read_state(connection: Connection) -> dict[str, dict[Key, Row]]:
-    """All rows of the state tables, in the form of `MemoryState.tables`."""
-    return {
-        table.name: {
-            tuple(row[name] for name in table.key): row
-            for row in connection.rows(f"SELECT * FROM {table.name}")
-        }
-        for table in state_tables()
-    }
-
-
 def _complete(table: Table, row: Mapping[str, Any]) -> Row:
     if unknown := set(row) - set(table.columns):
         raise KeyError(f"{table.name} has no columns {sorted(unknown)}")

@@ -1,13 +1,14 @@
 """The state of a project as plain data: what `status` and `experiment list` show."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.artifacts.locate import active_experiment
 from harness.artifacts.looked import looking
 from harness.artifacts.trees import place_of
 from harness.decisions.experiments import undecided_experiment
 from harness.domain.findings import Finding
+from harness.domain.late import later
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
@@ -31,6 +32,11 @@ from harness.ledger.travelling import facts_ahead
 from harness.plans.approved import plan_of
 from harness.rendering.standing import next_step
 from harness.runs.launchers.launcher import is_alive
+
+if TYPE_CHECKING:
+    from harness.gates import collect
+else:  # many imports, and often no verdict to ask about
+    collect = later("harness.gates.collect")
 
 FEW_BITS = 10.0
 """About what a look costs when bits are plenty."""
@@ -188,11 +194,8 @@ def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -
     another tree: what was read is there."""
     if experiment.status in CLOSED_EXPERIMENTS or not project.is_here(experiment):
         return ()
-    # Here: gathering evidence takes many imports, and there is often nothing to ask about.
-    from harness.gates.collect import changed
-
     with looking(project.layout.looked):
-        return changed(project, verdict)
+        return collect.changed(project, verdict)
 
 
 def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:

@@ -5,10 +5,20 @@ import math
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from harness.domain.late import later
 from harness.domain.plain_text import TableText, one_line
 from harness.domain.statuses import spoken
+
+if TYPE_CHECKING:
+    from rich import table as rich_table
+    from rich import text as rich_text
+
+    from harness.views import console
+else:  # an answer without a table does not wait for it
+    rich_table, rich_text = later("rich.table"), later("rich.text")
+    console = later("harness.views.console")
 
 _STYLES = {
     "PASS": "green",
@@ -21,14 +31,8 @@ _STYLES = {
 
 def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> TableText:
     """A table no wider than the terminal, coloured on one. Cells are plain text, never markup."""
-    # Here: an answer without a table does not wait for it.
-    from rich.table import Table
-    from rich.text import Text
-
-    from harness.views.console import PlainConsole
-
     colour = sys.stdout is not None and sys.stdout.isatty()
-    table = Table(
+    table = rich_table.Table(
         title=title or None,
         title_justify="left",
         title_style="bold",
@@ -36,15 +40,15 @@ def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any
         box=None,
     )
     for column in columns:
-        table.add_column(Text(one_line(column)), overflow="fold")
+        table.add_column(rich_text.Text(one_line(column)), overflow="fold")
     table.show_header = bool(columns)
     for row in rows:
         texts = [str(value) for value in row]
         styles = [_STYLES.get(text, "") for text in texts]
-        table.add_row(*map(Text, map(one_line, texts), styles))
+        table.add_row(*map(rich_text.Text, map(one_line, texts), styles))
     width = max(60, shutil.get_terminal_size((120, 40)).columns)
     stream = io.StringIO()
-    PlainConsole(
+    console.PlainConsole(
         file=stream, width=width, force_terminal=colour, no_color=not colour, highlight=False
     ).print(table)
     lines = (line.rstrip() for line in stream.getvalue().splitlines())

@@ -9,6 +9,7 @@ from harness.clock import Clock, ManualClock
 from harness.domain.findings import Finding
 from harness.domain.statuses import ExperimentStatus, Split
 from harness.ledger import Ledger
+from harness.ledger.database import Connection
 from harness.ledger.facts import (
     AlarmRaised,
     BenchmarkApproved,
@@ -35,6 +36,7 @@ from harness.ledger.facts import (
     TrainingSpecified,
     local_job,
 )
+from harness.ledger.state import state_tables
 
 
 def judge_recorded(digit: str) -> JudgeRecorded:
@@ -418,3 +420,14 @@ def program(ledger: Ledger) -> str:
         )
     )
     return model
+
+
+def read_state(connection: Connection) -> dict[str, dict[tuple[Any, ...], dict[str, Any]]]:
+    """All rows of the state tables, in the form of `MemoryState.tables`."""
+    return {
+        table.name: {
+            tuple(row[name] for name in table.key): row
+            for row in connection.rows(f"SELECT * FROM {table.name}")
+        }
+        for table in state_tables()
+    }

@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from ledger_samples import decided, full_ledger, late_clock, life, open_ledger, program
+from ledger_samples import decided, full_ledger, late_clock, life, open_ledger, program, read_state
 
 from harness.errors import LedgerDamagedError, RefusedError, UsageError
 from harness.ledger.exchange import export_facts, import_facts
-from harness.ledger.state import read_state
 from harness.ledger.verify import verify
 
 

@@ -8,6 +8,7 @@ from ledger_samples import (
     full_ledger,
     judge_recorded,
     program,
+    read_state,
     register,
     released,
     started,
@@ -17,7 +18,7 @@ from harness.errors import LedgerDamagedError
 from harness.ledger.facts import KINDS, ControlAccepted, Fact, SessionBegan, SessionSeen
 from harness.ledger.replay import facts_in_order, replay
 from harness.ledger.schema import PROJECTIONS
-from harness.ledger.state import read_state, state_tables
+from harness.ledger.state import state_tables
 
 
 def state_of(ledger):

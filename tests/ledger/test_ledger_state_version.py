@@ -15,6 +15,7 @@ from ledger_samples import (
     judged,
     open_ledger,
     program,
+    read_state,
     register,
     released,
 )
@@ -27,7 +28,6 @@ from harness.ledger.chain import StoredFact
 from harness.ledger.facts import KINDS, ControlAccepted, HandOffWritten, SessionBegan, SessionSeen
 from harness.ledger.replay import replay
 from harness.ledger.schema import TABLES
-from harness.ledger.state import read_state
 from harness.ledger.state_version import STATE_VERSION
 from harness.ledger.verify import verify
 

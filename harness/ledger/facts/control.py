@@ -5,14 +5,7 @@ from typing import ClassVar
 from harness.domain.late import dataclass
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.ledger.chain import StoredFact
-from harness.ledger.facts.base import (
-    NEWEST_FIRST,
-    Fact,
-    LedgerPart,
-    Note,
-    from_body,
-    listed,
-)
+from harness.ledger.facts.base import NEWEST_FIRST, Fact, LedgerPart, Note, from_body, listed
 
 
 @dataclass(frozen=True, kw_only=True)

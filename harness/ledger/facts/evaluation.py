@@ -30,16 +30,7 @@ from harness.ledger.facts.base import (
 )
 from harness.ledger.facts.experiment import find_experiment, summarise
 from harness.ledger.facts.run import find_run, first_finding
-from harness.ledger.schema import (
-    INTEGER,
-    JSON,
-    TEXT,
-    Table,
-    index,
-    keys,
-    log_columns,
-    required,
-)
+from harness.ledger.schema import INTEGER, JSON, TEXT, Table, index, keys, log_columns, required
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,16 +19,7 @@ from harness.ledger.facts.base import (
     require_new,
     without,
 )
-from harness.ledger.schema import (
-    INTEGER,
-    JSON,
-    TEXT,
-    Table,
-    keys,
-    log_columns,
-    optional,
-    required,
-)
+from harness.ledger.schema import INTEGER, JSON, TEXT, Table, keys, log_columns, optional, required
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,15 +21,7 @@ from harness.ledger.facts.base import (
 )
 from harness.ledger.facts.experiment import find_experiment
 from harness.ledger.facts.run import find_run
-from harness.ledger.schema import (
-    JSON,
-    TEXT,
-    Table,
-    index,
-    keys,
-    log_columns,
-    required,
-)
+from harness.ledger.schema import JSON, TEXT, Table, index, keys, log_columns, required
 
 
 @dataclass(frozen=True, kw_only=True)

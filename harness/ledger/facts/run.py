@@ -240,22 +240,14 @@ class RaisedAlarm(AlarmRaised):
 Table(
     "runs",
     *keys(TEXT, "experiment", "id"),
-    *required(INTEGER, "number", "seed", "attempt"),
-    *required(TEXT, "status"),
-    *required(JSON, "argv"),
-    *required(TEXT, "code"),
-    *required(JSON, "data", "environment"),
-    *required(TEXT, "sandbox", "token"),
-    *optional(TEXT, "session", "caller", "config"),
-    *required(TEXT, "registered_at"),
+    *required(INTEGER, "number", "seed", "attempt", "rows"),
+    *required(TEXT, "status", "code", "sandbox", "token", "registered_at", "reason"),
+    *optional(TEXT, "session", "caller", "config", "started_at", "ended_at"),
+    *required(JSON, "argv", "data", "environment", "supervisor", "files", "findings"),
+    *required(JSON, "resources"),
     *optional(JSON, "job"),
-    *required(JSON, "supervisor"),
-    *optional(TEXT, "started_at", "ended_at"),
     *optional(INTEGER, "exit_code"),
-    *required(TEXT, "reason"),
     *optional(FLOAT, "seconds"),
-    *required(INTEGER, "rows"),
-    *required(JSON, "files", "findings", "resources"),
     index("runs_status", "status"),
 )
 
@@ -319,6 +311,7 @@ _RUNS = (
 )
 
 
+_UNENDED = listed((RunStatus.PENDING, RunStatus.RUNNING))
 _OF_IT = "experiment = :experiment"
 _OF_SEED = f"{_OF_IT} AND seed = :seed"
 
@@ -336,10 +329,8 @@ class RunLedger(LedgerPart):
 
     def open_runs(self) -> list[Run]:
         """Those that are pending or running, by (time of registration, experiment, number)."""
-        query = (
-            f"{_RUNS} WHERE runs.status IN {listed((RunStatus.PENDING, RunStatus.RUNNING))}"
-            " ORDER BY runs.registered_at, runs.experiment, runs.number"
-        )
+        order = "runs.registered_at, runs.experiment, runs.number"
+        query = f"{_RUNS} WHERE runs.status IN {_UNENDED} ORDER BY {order}"
         return [_record(row, row["summary"]) for row in self._rows(query)]
 
     def training_seconds(self, plan: str) -> float:
@@ -351,11 +342,8 @@ class RunLedger(LedgerPart):
     def alarms(self, experiment: str, run: str | None = None) -> list[RaisedAlarm]:
         """What the detectors said, oldest first; of one run in the order of its rows."""
         of_run = "" if run is None else "AND run = :run"
-        rows = self._rows(
-            f"SELECT * FROM alarms WHERE experiment = :experiment {of_run} ORDER BY {OLDEST_FIRST}",
-            experiment=experiment,
-            run=run,
-        )
+        query = f"SELECT * FROM alarms WHERE {_OF_IT} {of_run} ORDER BY {OLDEST_FIRST}"
+        rows = self._rows(query, experiment=experiment, run=run)
         return [from_body(RaisedAlarm, without(row, "writer", "seq")) for row in rows]
 
     def register_run(self, *, experiment: str, seed: int, **fields: Any) -> Run:
@@ -363,13 +351,12 @@ class RunLedger(LedgerPart):
         becomes running. `fields`: the others of RunRegistered."""
         with self.transaction() as writer:
             before = find_experiment(writer.state, experiment)
-            number = next_number(writer, "runs", "number", _OF_IT, experiment=experiment)
-            run = run_id(number)
+            of_it = {"experiment": experiment}
+            run = run_id(next_number(writer, "runs", "number", _OF_IT, **of_it))
             # Read under the write lock that the transaction holds: no other process can take the
             # same id or attempt.
             same_seed = f"SELECT count(*) FROM runs WHERE {_OF_SEED}"
-            found = writer.connection.value(same_seed, experiment=experiment, seed=seed)
-            attempt = int(found) + 1
+            attempt = int(writer.connection.value(same_seed, **of_it, seed=seed)) + 1
             fields["argv"] = list(fields["argv"])
             writer.append(
                 RunRegistered(experiment=experiment, run=run, seed=seed, attempt=attempt, **fields)
@@ -390,14 +377,12 @@ class RunLedger(LedgerPart):
         with self.transaction() as writer:
             before = find_experiment(writer.state, experiment)
             seed = find_run(writer.state, experiment, run)["seed"]
-            attempt = next_number(
-                writer, "runs", "attempt", _OF_SEED, experiment=experiment, seed=seed
-            )
+            of_seed = {"experiment": experiment, "seed": seed}
             writer.append(
                 RunResumed(
                     experiment=experiment,
                     run=run,
-                    attempt=attempt,
+                    attempt=next_number(writer, "runs", "attempt", _OF_SEED, **of_seed),
                     environment=environment,
                     session=session,
                     caller=caller,
