@@ -243,8 +243,8 @@ Table(
     *required(INTEGER, "number", "seed", "attempt", "rows"),
     *required(TEXT, "status", "code", "sandbox", "token", "registered_at", "reason"),
     *optional(TEXT, "session", "caller", "config", "started_at", "ended_at"),
-    *required(JSON, "argv", "data", "environment", "supervisor", "files", "findings"),
-    *required(JSON, "resources"),
+    *required(JSON, "argv", "data", "environment", "supervisor"),
+    *required(JSON, "files", "findings", "resources"),
     *optional(JSON, "job"),
     *optional(INTEGER, "exit_code"),
     *optional(FLOAT, "seconds"),
@@ -309,8 +309,6 @@ _RUNS = (
     "SELECT runs.*, experiments.summary FROM runs"
     " JOIN experiments ON experiments.id = runs.experiment"
 )
-
-
 _UNENDED = listed((RunStatus.PENDING, RunStatus.RUNNING))
 _OF_IT = "experiment = :experiment"
 _OF_SEED = f"{_OF_IT} AND seed = :seed"
@@ -324,14 +322,15 @@ class RunLedger(LedgerPart):
 
     def runs(self, experiment: str) -> list[Run]:
         query = f"{_RUNS} WHERE runs.experiment = :experiment ORDER BY runs.number"
-        rows = self._rows(query, experiment=experiment)
-        return [_record(row, row["summary"]) for row in rows]
+        return self._read(query, experiment=experiment)
 
     def open_runs(self) -> list[Run]:
         """Those that are pending or running, by (time of registration, experiment, number)."""
         order = "runs.registered_at, runs.experiment, runs.number"
-        query = f"{_RUNS} WHERE runs.status IN {_UNENDED} ORDER BY {order}"
-        return [_record(row, row["summary"]) for row in self._rows(query)]
+        return self._read(f"{_RUNS} WHERE runs.status IN {_UNENDED} ORDER BY {order}")
+
+    def _read(self, query: str, **values: Any) -> list[Run]:
+        return [_record(row, row["summary"]) for row in self._rows(query, **values)]
 
     def training_seconds(self, plan: str) -> float:
         """Seconds of training by all ended runs under the plan, however they ended."""
@@ -351,7 +350,7 @@ class RunLedger(LedgerPart):
         becomes running. `fields`: the others of RunRegistered."""
         with self.transaction() as writer:
             before = find_experiment(writer.state, experiment)
-            of_it = {"experiment": experiment}
+            of_it: dict[str, Any] = {"experiment": experiment}
             run = run_id(next_number(writer, "runs", "number", _OF_IT, **of_it))
             # Read under the write lock that the transaction holds: no other process can take the
             # same id or attempt.
@@ -376,13 +375,13 @@ class RunLedger(LedgerPart):
         """Before an ended run is launched again, as its seed's next attempt."""
         with self.transaction() as writer:
             before = find_experiment(writer.state, experiment)
-            seed = find_run(writer.state, experiment, run)["seed"]
-            of_seed = {"experiment": experiment, "seed": seed}
+            found = find_run(writer.state, experiment, run)
+            own = {"experiment": experiment, "seed": found["seed"]}
             writer.append(
                 RunResumed(
                     experiment=experiment,
                     run=run,
-                    attempt=next_number(writer, "runs", "attempt", _OF_SEED, **of_seed),
+                    attempt=next_number(writer, "runs", "attempt", _OF_SEED, **own),
                     environment=environment,
                     session=session,
                     caller=caller,
