@@ -67,7 +67,10 @@ def dialect(text: str) -> tuple[Row, list[tuple[str, Any]], int] | None:
     return None
 
 
-def _read(entry: Dialect, match: re.Match[str]) -> tuple[Row, list[tuple[str, Any]], int]:
+def _read(
+    entry: Dialect,
+    match: re.Match[str],
+) -> tuple[Row, list[tuple[str, Any]], int]:
     row: Row = {}
     values: list[tuple[str, Any]] = []
     for name, said in match.groupdict().items():
@@ -84,27 +87,27 @@ def _read(entry: Dialect, match: re.Match[str]) -> tuple[Row, list[tuple[str, An
     return row, values, rest
 
 
-_ENDS = {
-    "Lightning": r"`(?:Trainer\.)?fit` stopped:|`Trainer\.fit` stopped:",
-    "LightGBM": r"(?:Early stopping, b|Did not meet early stopping\. B)est iteration is:",
-    "CatBoost": r"\s*bestIteration = \d+",
-    "fairseq": r".*\bdone training in [\d.]+ seconds",
-    "OLMo": r".*\bTraining complete\s*\Z",
-    "torchtitan": r".*\bTraining completed\s*\Z",
-    "YOLO": r"\s*\d+ epochs completed in [\d.]+ hours",
-    "detectron2": r".*\bTotal training time: \d+:\d\d:\d\d \(",
-    "mlx": r"Saved final weights to ",
-    "kohya": r".*\bmodel saved\.\s*\Z",
-    "timm": r"\*\*\* Best metric: ",
-    "transformers": r"Training completed\. Do not forget to share your model",
-    "LLaMA-Factory": r"\*{5} train metrics \*{5}",
-    "Caffe": r".*\bOptimization Done\.",
-    "Marian": r".*\bTraining finished\s*\Z",
-    "Chainer": r"Training is finished\.",
-}
-_END = re.compile("|".join(f"(?:{pattern})" for pattern in _ENDS.values()))
+# Each is (words that stand in it, what it looks like).
+_ENDS = (
+    ("fit` stopped:", r"`(?:Trainer\.)?fit` stopped:"),  # Lightning
+    ("est iteration is:", r"(?:Early stopping, b|Did not meet early stopping\. B)est"),  # LightGBM
+    ("bestIteration", r"\s*bestIteration = \d+"),  # CatBoost
+    ("done training", r".*\bdone training in [\d.]+ seconds"),  # fairseq
+    ("raining complete", r".*\bTraining completed?\s*\Z"),  # OLMo, torchtitan
+    ("epochs completed", r"\s*\d+ epochs completed in [\d.]+ hours"),  # YOLO
+    ("Total training time", r".*\bTotal training time: \d+:\d\d:\d\d \("),  # detectron2
+    ("Saved final weights", r"Saved final weights to "),  # MLX
+    ("model saved.", r".*\bmodel saved\.\s*\Z"),  # kohya-ss
+    ("Best metric", r"\*\*\* Best metric: "),  # timm
+    ("Do not forget to", r"Training completed\. Do not forget to share"),  # transformers
+    ("train metrics", r"\*{5} train metrics \*{5}"),  # transformers' examples
+    ("Optimization Done", r".*\bOptimization Done\."),  # Caffe
+    ("raining finished", r".*\bTraining finished\s*\Z"),  # Marian
+)
+_ENDINGS = tuple((words, re.compile(pattern)) for words, pattern in _ENDS)
 
 
 def is_end(text: str) -> bool:
     """Whether a program says here that its training is over."""
-    return _END.match(text) is not None
+    said = (pattern for words, pattern in _ENDINGS if words in text)
+    return any(pattern.match(text) is not None for pattern in said)

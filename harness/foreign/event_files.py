@@ -68,7 +68,11 @@ class EventFile(LogParser):
         end = start + _HEAD + int(length) + 4
         return end if len(self._data) >= end else None
 
-    def _event(self, payload: bytes, check: bytes) -> Iterator[Row]:
+    def _event(
+        self,
+        payload: bytes,
+        check: bytes,
+    ) -> Iterator[Row]:
         if struct.unpack("<I", check)[0] != _masked(payload):
             self.warnings.add("the data of a record is damaged; the record was left out")
             return
@@ -77,7 +81,9 @@ class EventFile(LogParser):
         except (ValueError, IndexError, struct.error):
             self.warnings.add("an event could not be read; it was left out")
             return
-        row = make_row([*values, ("step", step), ("wall_time", wall_time)])
+        row = make_row(
+            [*values, ("step", step), ("wall_time", wall_time)],
+        )
         if row is None:
             return
         # Most writers log one tag an event. A tag that repeats within a step begins a new row: it
@@ -162,7 +168,10 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         at += length
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(
+    data: bytes,
+    at: int,
+) -> tuple[int, int]:
     """(value, its end)."""
     # Seven bits a byte, lowest first; the top bit says that another byte follows. A negative int64
     # is written as an unsigned number of 64 bits.

@@ -46,7 +46,12 @@ FORMS = (
 )
 
 
-def parser_for(path: Path, head: bytes, *, whole: bool) -> LogParser | None:
+def parser_for(
+    path: Path,
+    head: bytes,
+    *,
+    whole: bool,
+) -> LogParser | None:
     """The parser for a log that begins with `head`; None while that is too short to tell.
 
     `whole`: the log is complete, nothing more will come.
@@ -74,10 +79,17 @@ def parser_for(path: Path, head: bytes, *, whole: bool) -> LogParser | None:
 def _patterns() -> list[str]:
     """In the order of the search: fixed names before endings that many files have."""
     patterns = [pattern for form in FORMS for pattern in form.patterns]
-    return sorted(patterns, key=lambda pattern: pattern.startswith("*."))
+    return sorted(
+        patterns,
+        key=lambda pattern: pattern.startswith("*."),
+    )
 
 
-def find_logs(path: Path, *, most: int) -> list[Path]:
+def find_logs(
+    path: Path,
+    *,
+    most: int,
+) -> list[Path]:
     """The logs at `path`: the file itself, or the newest `most` in a folder, four levels deep.
 
     In each folder only the first pattern with a match counts, and of the checkpoints of one
@@ -104,7 +116,9 @@ def find_logs(path: Path, *, most: int) -> list[Path]:
             hint="Name the file itself.",
             code="no_log",
         )
-    return sorted(sorted(newest.values(), key=_modified, reverse=True)[:most])
+    return sorted(
+        sorted(newest.values(), key=_modified, reverse=True)[:most],
+    )
 
 
 def _logs_in(folder: Path) -> list[Path]:
@@ -144,7 +158,10 @@ def _modified(path: Path) -> float:
         return 0.0
 
 
-def require_readable(path: Path, problem: str | None) -> None:
+def require_readable(
+    path: Path,
+    problem: str | None,
+) -> None:
     """Raises UsageError for a log that cannot be read at all."""
     if problem is not None:
         raise UsageError(

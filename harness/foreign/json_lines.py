@@ -1,5 +1,6 @@
 """JSON lines: rows of the run logger as they are, and rows of other loggers."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -7,24 +8,28 @@ import orjson
 
 from harness.artifacts.jsonl import has_place, parse_line
 from harness.domain.words import some
-from harness.foreign.log_rows import Row, as_number, flattened, make_row
+from harness.foreign.log_rows import Row, as_number, flattened, make_row, tagged
 from harness.foreign.names import is_position, words
 from harness.foreign.parser import LineParser, LogHead, LogParser
 from harness.foreign.step_logs import StepLog
 
-_EVENTS = frozenset({"start", "epoch", "checkpoint", "attempt", "resume", "end"})
-_CRASHES = frozenset({"crash", "crashed", "failed", "fail", "error", "pruned"})
+_EVENTS = frozenset(
+    {"start", "epoch", "checkpoint", "attempt", "resume", "end"},
+)
+_CRASHES = frozenset(
+    {"crash", "crashed", "failed", "fail", "error", "pruned"},
+)
 _TRIALS = frozenset(
     {"trial", "trial_number", "trial_id", "experiment", "experiment_id", "run_id", "params"}
 )
+_OBJECT = re.compile(rb"\{\s*(?:\"|\}|\Z)")
 _TEXTS = ("message", "msg", "log", "event", "text")
 """Where a logger of records keeps what the program said."""
 
 
 def recognise(head: LogHead) -> LogParser | None:
-    # A dict as Python prints it is no JSON: it stands in the log of a program that prints.
-    printed = bool(head.lines) and head.lines[0].strip().startswith(b"{'")
-    return JsonLines() if head.first.startswith(b"{") and not printed else None
+    # "{'loss': 2}" as Python prints it, or "{| Epoch: 1", is no JSON but what a program prints.
+    return JsonLines() if _OBJECT.match(head.first) else None
 
 
 def are_lines(head: LogHead) -> bool:
@@ -39,7 +44,9 @@ def are_lines(head: LogHead) -> bool:
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        found = orjson.loads(line.replace(b"NaN", b"null").replace(b"Infinity", b"null"))
+        found = orjson.loads(
+            line.replace(b"NaN", b"null").replace(b"Infinity", b"null"),
+        )
     except orjson.JSONDecodeError:
         return None
     return found if isinstance(found, dict) else None
@@ -74,7 +81,12 @@ class JsonLines(LineParser):
         rows = super().finish()
         return rows if self._inner is None else rows + self._inner.finish()
 
-    def _rows(self, raw: bytes, *, torn: bool) -> Iterable[Row]:
+    def _rows(
+        self,
+        raw: bytes,
+        *,
+        torn: bool,
+    ) -> Iterable[Row]:
         parsed = parse_line(raw, _is_row)
         if parsed.problem and not (torn and parsed.lost):
             self.warnings.add(f"line {self.number} {parsed.problem}")
@@ -84,13 +96,19 @@ class JsonLines(LineParser):
             else:
                 yield from self._foreign(plain)
 
-    def _foreign(self, plain: dict[str, Any]) -> Iterable[Row]:
+    def _foreign(
+        self,
+        plain: dict[str, Any],
+    ) -> Iterable[Row]:
         if not self._begun:
             self._begun = True
             placed = any(is_position(name) for name in plain)
             self.is_ledger = not placed and any(words(name) in _TRIALS for name in plain)
-        nested = any(type(value) is dict for value in plain.values())
+        nested = [value for value in plain.values() if type(value) is dict]
         pairs = [*flattened(plain)] if nested else [*plain.items()]
+        if nested and not any(is_position(name) for name in plain):
+            pairs = _lifted(plain, nested) or pairs
+        pairs = tagged(pairs)
         if self.is_ledger and any(str(value).lower() in _CRASHES for _, value in pairs):
             self._crashed += 1
             return
@@ -100,7 +118,11 @@ class JsonLines(LineParser):
         elif (text := _text(plain)) is not None:
             yield from self._printed(text, plain)
 
-    def _printed(self, text: str, plain: dict[str, Any]) -> Iterable[Row]:
+    def _printed(
+        self,
+        text: str,
+        plain: dict[str, Any],
+    ) -> Iterable[Row]:
         if self._inner is None:
             self._inner = StepLog()
         time = plain.get("time", plain.get("timestamp"))
@@ -109,6 +131,18 @@ class JsonLines(LineParser):
             if isinstance(time, str | int | float) and "t" not in row:
                 row["t"] = time
             yield row
+
+
+def _lifted(
+    plain: dict[str, Any],
+    nested: list[dict[str, Any]],
+) -> list[tuple[str, Any]] | None:
+    """The entries of the one inner object that says where the row stands, beside the outer ones."""
+    placed = [inner for inner in nested if any(is_position(name) for name in inner)]
+    if len(placed) != 1:
+        return None
+    outer = {name: value for name, value in plain.items() if value is not placed[0]}
+    return [*flattened(outer | placed[0])]
 
 
 def _text(plain: dict[str, Any]) -> str | None:

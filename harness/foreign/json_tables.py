@@ -37,7 +37,9 @@ def history(document: Any) -> list[Row]:
     return [row for row in rows if row is not None]
 
 
-def _columns(document: Mapping[str, Any]) -> list[Row]:
+def _columns(
+    document: Mapping[str, Any],
+) -> list[Row]:
     inner = document.get("history")
     if isinstance(inner, Mapping):
         return _columns(inner)

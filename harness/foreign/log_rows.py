@@ -13,8 +13,13 @@ Row = dict[str, Any]
 _MOST_METRICS = 500
 _LONGEST_NUMBER = 40
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+_TAGS = frozenset(
+    {"name", "metric", "metric_name", "key", "tag"},
+)
 _DEEPEST = 6
-_SETTINGS = frozenset({"config", "params", "args", "hparams", "hyperparameters", "user_attrs"})
+_SETTINGS = frozenset(
+    {"config", "params", "args", "hparams", "hyperparameters", "user_attrs"},
+)
 _YEAR_1973 = 1e8
 _MILLISECONDS = 1e11
 """Unix seconds are less, Unix milliseconds more."""
@@ -56,7 +61,10 @@ def whole(number: float) -> float | int:
     return int(number) if number == int(number) and abs(number) < 2**63 else number
 
 
-def make_row(pairs: Iterable[tuple[str, Any]], place: Row | None = None) -> Row | None:
+def make_row(
+    pairs: Iterable[tuple[str, Any]],
+    place: Row | None = None,
+) -> Row | None:
     """A row of the values that are numbers; None when none of them is a value.
 
     `unit` says what `step` counts when that is no step. A row with a position and a total, and
@@ -110,7 +118,11 @@ def _no_value(
     row["t"] = value if number is None else number
 
 
-def _place(row: Row, metrics: dict[str, float], places: list[tuple[Meaning, str, float]]) -> None:
+def _place(
+    row: Row,
+    metrics: dict[str, float],
+    places: list[tuple[Meaning, str, float]],
+) -> None:
     """Choose the position of the row among the counters in it."""
     totals = [each for each in places if each[0].kind is Kind.TOTAL]
     steps = [each for each in places if each[0].kind is Kind.POSITION]
@@ -120,7 +132,11 @@ def _place(row: Row, metrics: dict[str, float], places: list[tuple[Meaning, str,
     if not steps and not placed:
         # In reinforcement learning `total_steps` often counts what was done.
         steps, totals = [each for each in totals if each[0].unit == "step"][:1], []
-    chosen = min(steps, key=lambda each: each[0].rank, default=None)
+    chosen = min(
+        steps,
+        key=lambda each: each[0].rank,
+        default=None,
+    )
     if "step" in row:
         chosen = None
     if chosen is not None:
@@ -138,7 +154,10 @@ def _place(row: Row, metrics: dict[str, float], places: list[tuple[Meaning, str,
             metrics[plain_name(name)] = each[2]
 
 
-def flattened(plain: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+def flattened(
+    plain: Mapping[str, Any],
+    prefix: str = "",
+) -> Iterable[tuple[str, Any]]:
     """The entries of an object: of an inner one as "outer/inner", of `metrics` as they are.
 
     Settings of the training are no values of it.
@@ -149,6 +168,18 @@ def flattened(plain: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str,
         elif key not in _SETTINGS and prefix.count("/") < _DEEPEST:
             bare = key == "metrics" and not prefix
             yield from flattened(value, "" if bare else f"{prefix}{key}/")
+
+
+def tagged(
+    pairs: list[tuple[str, Any]],
+) -> list[tuple[str, Any]]:
+    """With the value under its name, where a row holds one: {"name": "loss", "value": 2.5}."""
+    values = [value for name, value in pairs if name.lower() == "value"]
+    tags = [tag for name, tag in pairs if name.lower() in _TAGS and isinstance(tag, str)]
+    if len(values) != 1 or len(tags) != 1 or as_number(tags[0]) is not None:
+        return pairs
+    rest = [(name, value) for name, value in pairs if name.lower() != "value"]
+    return [*rest, (tags[0], values[0])]
 
 
 def position(row: Row) -> float | None:

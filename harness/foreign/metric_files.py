@@ -11,7 +11,10 @@ _ROOTS = ("metrics", "scalars", "dvclive")
 _HEAD = 200
 
 
-def joined(logs: Sequence[Path], top: Path) -> dict[Path, Path]:
+def joined(
+    logs: Sequence[Path],
+    top: Path,
+) -> dict[Path, Path]:
     """Log -> the folder that stands for it: of the `logs` below `top` with one metric each."""
     found = [log for log in logs if log.is_file() and is_one_metric(log)]
     roots = {log: _root(log, top, found) for log in found}
@@ -49,7 +52,11 @@ def is_one_metric(file: Path) -> bool:
     return names[-1] == file.stem and any(is_position(name) for name in names[:-1])
 
 
-def _root(file: Path, top: Path, found: Sequence[Path]) -> Path:
+def _root(
+    file: Path,
+    top: Path,
+    found: Sequence[Path],
+) -> Path:
     """The folder of the run that a file belongs to."""
     for parent in file.parents:
         if parent.name in _ROOTS:

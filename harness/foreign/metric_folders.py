@@ -11,6 +11,8 @@ from harness.foreign.metric_files import MOST_FILES, files_in
 from harness.foreign.reader import BLOCK, ByteTail, LogReader
 from harness.foreign.runs_in_log import RunsInLog
 
+_NO_FOLDER = "no regular file, and no folder with a file for each metric."
+
 
 class FolderReader:
     """Reads the files of a folder as one log, each value once. The interface is LogReader's."""
@@ -34,11 +36,15 @@ class FolderReader:
     def runs(self) -> int:
         return self._runs.count
 
-    def read_more(self, most: int = BLOCK) -> list[Row]:
+    def read_more(
+        self,
+        most: int = BLOCK,
+    ) -> list[Row]:
         """The new rows: values of one step are one row."""
         for file in files_in(self.path):
             if file not in self._tails:
                 self._tails[file] = _MetricTail(file, self.path)
+        self.problem = None if self._tails else f"{self.path} is {_NO_FOLDER}"
         tails = self._tails.values()
         values = [value for tail in tails for value in tail.read_more(most)]
         restarts = sum(tail.tail.restarts for tail in tails)
@@ -59,20 +65,30 @@ class FolderReader:
             return []
         return [f"only {some(MOST_FILES, 'file')} of it are read"]
 
-    def _placed(self, values: list[Row]) -> list[Row]:
+    def _placed(
+        self,
+        values: list[Row],
+    ) -> list[Row]:
         rows: dict[Any, Row] = {}
         for value in values:
             place = value.get("step", value.get("epoch"))
             row = rows.setdefault(place, value)
             row["metrics"] = row["metrics"] | value["metrics"]
-        ordered = sorted(rows, key=lambda place: (place is None, place or 0))
+        ordered = sorted(
+            rows,
+            key=lambda place: (place is None, place or 0),
+        )
         return [each for place in ordered for each in self._runs.feed(rows[place])]
 
 
 class _MetricTail:
     """One file: lines "step value", with a header, or MLflow's "milliseconds value step"."""
 
-    def __init__(self, file: Path, root: Path) -> None:
+    def __init__(
+        self,
+        file: Path,
+        root: Path,
+    ) -> None:
         self.tail = ByteTail(file)
         self._name = file.relative_to(root).with_suffix("").as_posix()
         self._names = ["timestamp", self._name, "step"]

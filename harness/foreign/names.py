@@ -101,10 +101,14 @@ _OTHERS = {
         timesteps_this_iter episodes_this_iter
     """,
 }
-_PARTS = frozenset({"train", "training", "trainer", "time", "misc", "global"})
+_PARTS = frozenset(
+    {"train", "training", "trainer", "time", "misc", "global"},
+)
 _PARTS |= {"progress", "counters", "rollout", "charts"}
 """Before a "/": "train/step" is the training's step, "val/step" is not."""
-_CUMULATIVE = frozenset({"consumed_samples", "consumed_tokens", "kimg"})
+_CUMULATIVE = frozenset(
+    {"consumed_samples", "consumed_tokens", "kimg"},
+)
 _CUMULATIVE |= {"trained_tokens", "num_input_tokens_seen"}
 _BETWEEN = re.compile(r"[\W_]+")
 

@@ -127,7 +127,11 @@ class LineParser(LogParser):
         many = f"{some(self.number, 'line')} read, none understood as a row with values"
         return [f"{many}; the first: {shown}"]
 
-    def _look(self, raw: bytes, rows: list[Row]) -> None:
+    def _look(
+        self,
+        raw: bytes,
+        rows: list[Row],
+    ) -> None:
         self.understood = any(row.get("metrics") for row in rows)
         if len(self._first) < _MOST_FIRST and raw.strip(b" \t\r\0"):
             self._first.append(raw[:_LONGEST_SHOWN])
@@ -157,7 +161,10 @@ class LineParser(LogParser):
 
 
 def _shown(raw: bytes) -> str:
-    return one_line(raw.decode("utf-8", "replace"), _LONGEST_SHOWN)
+    return one_line(
+        raw.decode("utf-8", "replace"),
+        _LONGEST_SHOWN,
+    )
 
 
 class DocumentParser(LogParser):
@@ -191,7 +198,9 @@ class DocumentParser(LogParser):
 
     def _read(self) -> list[Row]:
         try:
-            document = parse_document(decode(self._data.strip(b"\0"), where=self.name))
+            document = parse_document(
+                decode(self._data.strip(b"\0"), where=self.name),
+            )
         except (ValueError, RecursionError, UsageError):
             return []  # still being written: the next bytes may complete it
         self._data, self._done = b"", True

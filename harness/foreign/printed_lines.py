@@ -4,6 +4,7 @@ import re
 
 from harness.domain.plain_text import plain
 
+_LEVELS = ("INFO", "DEBUG", "WARN", "ERROR", "CRITICAL", "SUCCESS")
 _LEVEL = re.compile(r"\b(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|SUCCESS)\b")
 _LATEST = 160
 """Characters before which a level stands."""
@@ -34,7 +35,9 @@ SEGMENTS = re.compile("\r|\x08+")
 def cleaned(text: str) -> str:
     """The line without colours, its time, its level, and the place in the source that wrote it."""
     text = plain(text)
-    level = _LEVEL.search(text, 0, _LATEST)
+    level = None
+    if any(word in text for word in _LEVELS):
+        level = _LEVEL.search(text, 0, _LATEST)
     if level is not None and not _VALUE.search(text, 0, level.start()):
         start = level.end()
     else:

@@ -7,17 +7,19 @@ from harness.foreign.log_rows import Row, as_number, whole
 from harness.foreign.printed_values import WHOLE
 
 _OF = rf"(?:\s*(?:/|\bof\b)\s*(?P<total>{WHOLE}))?"
+_NUMBERED = r"(?:\s*\(\w+\)|\s+(?:number|no\.?|num|id|index|nr\.?)(?=[\s:=#]))?"
 _NOT_AFTER = r"(?!\s*%|\.\d|\s*m?s\b|/s|:\d\d)"
 # The units of `names`, as programs print them. Of two in a line the first counts.
 _COUNTED = re.compile(
     r"(?<![\w/.-])(?:trainer/|train/)?(?:global[_ ]|train_|current_|optimizer_|env_|num_|total_)?"
-    r"(?P<unit>step|iteration|iter|itr|update|timestep|episode|round|generation)s?"
-    rf"['\"]?(?:\s*\(\w+\))?[\s:=#\[(]*(?P<number>{WHOLE})" + _OF + _NOT_AFTER,
+    r"(?P<unit>step|iteration|iter|itr|it(?=[=:\[])|update|timestep|episode|round|generation|game"
+    rf"|frame)s?['\"]?{_NUMBERED}[\s:=#\[(]*(?P<number>{WHOLE})" + _OF + _NOT_AFTER,
     re.IGNORECASE,
 )
-_UNITS = {"iter": "iteration", "itr": "iteration"}
+_WORDS = ("step", "it", "update", "episode", "round", "generation", "game", "frame")
+_UNITS = {"iter": "iteration", "itr": "iteration", "it": "iteration"}
 _EPOCH = re.compile(
-    r"(?<![\w/.-])epoch(?:\s*\(\w+\))?['\"]?[\s:=#\[(]*['\"]?"
+    rf"(?<![\w/.-])epoch['\"]?{_NUMBERED}[\s:=#\[(]*['\"]?"
     r"(?P<number>\d+(?:\.\d+)?)(?:\s*(?:/|\bof\b)\s*(?P<total>\d+))?(?!\s*%\D)",
     re.IGNORECASE,
 )
@@ -42,15 +44,24 @@ _INDEX = re.compile(r"\s*(?:\[(?P<number>\d+)\]|(?P<alone>\d+):)\s+[^\W\d]")
 _SETTING = re.compile(r"\W*(?:\w+[ _])*\w+s['\"]?\s*[:=]\s*\d+\W*")
 
 
-def place_of(text: str, *, within: bool) -> Row | None:
-    """The counters of a cleaned line: step, unit, epoch, batch, total_*; None without any.
+def place_of(
+    text: str,
+    *,
+    within: bool,
+) -> tuple[Row, str] | None:
+    """(counters, the line without their words) of a cleaned line; None when it has no position.
 
-    With `within`, a line before said which epoch goes on: bare counts are within that epoch.
-    `leads` marks a count that begins the line, as Keras prints it.
+    The counters are step, unit, epoch, batch, total_*. With `within`, a line before said which
+    epoch goes on: bare counts are within that epoch. `leads` marks a count that begins the line,
+    as Keras prints it.
     """
     row: Row = {}
-    epoch, step = _EPOCH.search(text), _COUNTED.search(text)
-    if epoch is None and (short := _EP.search(text)) is not None:
+    lower = text.lower()
+    epoch = _EPOCH.search(text) if "epoch" in lower else None
+    counted = any(word in lower for word in _WORDS)
+    step = _COUNTED.search(text) if counted else None
+    short = _EP.search(text) if epoch is None and "ep" in lower else None
+    if short is not None:
         # "Ep 10 | reward 20" counts episodes.
         if _EPISODIC.search(text):
             row |= _counted(short, "step") | {"unit": "episode"}
@@ -68,20 +79,37 @@ def place_of(text: str, *, within: bool) -> Row | None:
     unread = epoch is None and step is None
     if (not row and unread) or _SETTING.fullmatch(text):
         return None
-    return row
+    return row, _without(text, epoch, step)
 
 
-def _bare(text: str, epoch: re.Match[str] | None, *, within: bool) -> Row:
+def _without(
+    text: str,
+    *matches: re.Match[str] | None,
+) -> str:
+    """The line without what matched: "reward in episode 7 is 2.5" says "reward in is 2.5"."""
+    spans = sorted((match.span() for match in matches if match is not None), reverse=True)
+    for start, end in spans:
+        blank = text[:start].endswith(" ") and text[end : end + 1] == " "
+        text = text[: start - blank] + text[end:]
+    return text
+
+
+def _bare(
+    text: str,
+    epoch: re.Match[str] | None,
+    *,
+    within: bool,
+) -> Row:
     """Counts without a word."""
     after = 0 if epoch is None else epoch.end()
-    bar = _BAR.search(text, after)
+    bar = _BAR.search(text, after) if "[" in text else None
     if bar is not None:
         counted = _counted(bar, "step")
         if not counted:
             return {}
         return counted if epoch is None else {"batch": counted["step"]}
     leading = _LEADING.match(text) if epoch is None else None
-    bracket = _BRACKET.search(text, max(0, after - 1))
+    bracket = _BRACKET.search(text, max(0, after - 1)) if "[" in text else None
     if leading is not None:
         counted = _counted(leading, "step")
         if not within or not counted:
@@ -100,7 +128,10 @@ def _bare(text: str, epoch: re.Match[str] | None, *, within: bool) -> Row:
     return {}
 
 
-def _counted(match: re.Match[str], name: str) -> dict[str, Any]:
+def _counted(
+    match: re.Match[str],
+    name: str,
+) -> dict[str, Any]:
     groups = match.groupdict()
     number = as_number(groups["number"] or groups.get("alone"))
     if number is None:

@@ -15,6 +15,7 @@ _OF = re.compile(r"(\d+)/(\d+)\Z")
 _KEY_VALUE = re.compile(r"\|(\s*\S.*?)\s*\|\s*(\S*)\s*\|\s*\Z")
 _NAMES = {"e": "epoch", "#": "step", "it.": "iteration", "ep.": "epoch"}
 _YOLO = re.compile(r"\s*Class\s+Images\s")
+_FIRST = re.compile(r"\|?\s*([^\s|]+)( [^\s|]+)?")
 _COUNTS = ("Images", "Instances", "Labels")
 _WORDS = re.compile(r"[A-Za-z_][\w/.-]*")
 
@@ -23,7 +24,9 @@ Pairs = list[tuple[str, Any]]
 
 def key_value(line: str) -> tuple[str, str] | None:
     """(name, value) of "|    ep_rew_mean    | 22.8     |"; the value of a section is empty."""
-    match = _KEY_VALUE.match(line.replace("│", "|").replace("┃", "|"))
+    match = _KEY_VALUE.match(
+        line.replace("│", "|").replace("┃", "|"),
+    )
     if match is None or "|" in match[1] or as_number(match[1]) is not None:
         return None
     if match[2] and as_number(match[2]) is None:
@@ -34,7 +37,13 @@ def key_value(line: str) -> tuple[str, str] | None:
 class PrintedTable:
     """The header that was printed last."""
 
-    def __init__(self, names: Sequence[str], *, words: bool, scores: bool = False) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        *,
+        words: bool,
+        scores: bool = False,
+    ) -> None:
         self._names = list(names)
         self._words = words
         """Whether blanks part the cells, not two of them or a line."""
@@ -79,14 +88,21 @@ def header(line: str) -> PrintedTable | None:
         names = [word.replace("Box(P", "P") for word in said][:9]
         return PrintedTable(names, words=True, scores=True)
     text = line.replace("│", "|").replace("┃", "|").strip().lstrip("# ")
+    first = _FIRST.match(text)
+    names = () if first is None else (first[1], f"{first[1]}{first[2]}")
+    if not any(is_position(_NAMES.get(name.lower(), name)) for name in names):
+        return None
     for words, cells in ((False, _cells(text)), (True, text.split())):
-        names = [_NAMES.get(cell.lower(), cell) for cell in cells]
-        if len(names) < 2 or not is_position(names[0]):
+        named = [_NAMES.get(cell.lower(), cell) for cell in cells]
+        if len(named) < 2 or not is_position(named[0]):
             continue
-        if words and not all(_WORDS.fullmatch(name) for name in names):
+        if words and not all(_WORDS.fullmatch(name) for name in named):
             continue
-        if not any(as_number(name) is not None for name in names):
-            return PrintedTable(names, words=words or "|" not in text)
+        if not any(as_number(name) is not None for name in named):
+            return PrintedTable(
+                named,
+                words=words or "|" not in text,
+            )
     return None
 
 

@@ -29,7 +29,9 @@ _PAIR = re.compile(
 _GOES_ON = re.compile(r"[:\-/]\d|\.\d|,\d|/|\ufffd|_")
 _THOUSANDS = {"k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _AS_IT_IS = frozenset({"", "%", "s", "sec", "secs"})
-_UNITS = frozenset({"ms", "us", "µs", "ns", "min", "mins", "h", "hr", "hrs", "hz", "w"})
+_UNITS = frozenset(
+    {"ms", "us", "µs", "ns", "min", "mins", "h", "hr", "hrs", "hz", "w"},
+)
 _UNITS |= {"kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib", "ppl", "nats", "bits", "db"}
 # "Test set: Average loss: 0.5", "Epoch(val) [1][50/50] acc: 0.3": the label is a part of the name.
 LABEL = re.compile(
@@ -37,28 +39,42 @@ LABEL = re.compile(
     r"(?: (?:set|phase|error|results?|metrics|performance))?\s*[\])>:|](?!\s*[-+.\d])",
     re.IGNORECASE,
 )
+_FIRST = re.compile(r"\W*(?P<label>val|test|eval|valid|dev)(?:uation|idation)? (?=[^\W\d])", re.I)
+"""A label that begins a line counts for all of it: "val Loss: 0.2 Acc: 0.9"."""
 _LABELLED = re.compile(r"(?i)train|val|test|eval|dev")
-_STOPS = frozenset({"took", "in", "after", "of", "at", "for", "to", "with", "and", "from", "by"})
+_STOPS = frozenset(
+    {"took", "in", "after", "of", "at", "for", "to", "with", "and", "from", "by"},
+)
 _STOPS |= {"over", "about", "than", "until", "within", "on", "the", "a", "an", "is", "was", "are"}
 _STOPS |= {"were", "version", "v", "python", "torch", "cuda", "using", "loaded", "saved", "found"}
 _STOPS |= {"page", "line", "since", "every", "top", "last", "first", "next"}
-_COPULAS = (" is", " was", " of", " at", " =")
+_JOINING = frozenset(
+    {"is", "was", "are", "of", "at", "in", "for", "on", "after", "the", "to"},
+)
 _FILES = re.compile(r".*\.(?:py|pyx|cpp|cc|cu|c|h|ipynb|rs|go|jl|lua|r|m|sh)\Z", re.IGNORECASE)
 _HOSTS = re.compile(r".*-\d+|localhost|.*\.(?:com|org|net|local|internal|train)\Z")
 _COUNTED = re.compile(
     r"(?!.*\bper )(?:\w+ )*(?:step|epoch|iter|iteration|it|update|batch|batche|episode|timestep"
     r"|round|trial|fold|rank|gpu|cuda|device|node|worker|seed|port|pid|line|stage|attempt"
-    r"|checkpoint|ep)s?\Z"
+    r"|checkpoint|ep|game|frame)s?(?: (?:number|no|num|id|index))?\Z"
 )
 
 
-def values(text: str, *, placed: bool = True, label: str = "") -> Iterator[tuple[str, float]]:
+def values(
+    text: str,
+    *,
+    placed: bool = True,
+    label: str = "",
+) -> Iterator[tuple[str, float]]:
     """(name, value) of each value that `text` names, with both words of "val loss".
 
     Without `placed` the line itself is no row: a name and a number with a blank between them are
     then a sentence, unless the name is that of a metric. `label` stood in the line before.
     """
     labels = [(0, label), *((each.end(), _later(each)) for each in LABEL.finditer(text))]
+    first = _FIRST.match(text)
+    if first is not None:
+        labels.insert(1, (first.end(), first["label"]))
     for at, name, value in _values(text, placed=placed):
         while len(labels) > 1 and labels[1][0] <= at:
             del labels[0]
@@ -71,7 +87,11 @@ def _later(label: re.Match[str]) -> str:
     return "" if label["label"].lower() == "train" else label["label"]
 
 
-def _values(text: str, *, placed: bool) -> Iterator[tuple[int, str, float]]:
+def _values(
+    text: str,
+    *,
+    placed: bool,
+) -> Iterator[tuple[int, str, float]]:
     at = 0
     while (match := _PAIR.search(text, at)) is not None:
         at = match.end()
@@ -82,7 +102,7 @@ def _values(text: str, *, placed: bool) -> Iterator[tuple[int, str, float]]:
             at = _token_end(text, end)
             continue
         signed = not match["sign"].isspace()
-        name = _without_copula(name) if not signed else name
+        name = _ended(name)
         if not _is_name(name, signed=signed, glued=match["sign"] == ":"):
             continue
         if not signed and not _is_measured(name, match["number"], placed=placed):
@@ -105,15 +125,20 @@ def _token_end(text: str, at: int) -> int:
     return at
 
 
-def _without_copula(name: str) -> str:
-    for word in _COPULAS:
-        if name.endswith(word):
-            return name[: -len(word)]
+def _ended(name: str) -> str:
+    """Without the words that join a name to its value: "loss of", "reward in is"."""
+    while " " in name and name.rpartition(" ")[2].lower() in _JOINING:
+        name = name.rpartition(" ")[0]
     return name
 
 
 @lru_cache(maxsize=4096)
-def _is_name(name: str, *, signed: bool, glued: bool) -> bool:
+def _is_name(
+    name: str,
+    *,
+    signed: bool,
+    glued: bool,
+) -> bool:
     """Whether it can be a metric: no position, no source file, no host, no word of a sentence."""
     lower = name.lower()
     if meaning(name).kind is Kind.PROGRESS or _COUNTED.match(lower.replace("_", " ")):
@@ -130,21 +155,34 @@ def is_measure(name: str) -> bool:
     return role_of(name) is not MetricRole.OTHER or meaning(name).kind is Kind.RATE
 
 
-def _is_measured(name: str, number: str, *, placed: bool) -> bool:
+def _is_measured(
+    name: str,
+    number: str,
+    *,
+    placed: bool,
+) -> bool:
     """Whether a name and a number with only a blank between them are a value."""
     if is_measure(name):
         return True
     return placed and any(sign in number.lower() for sign in ".en")
 
 
-def _share(name: str, part: float, whole: float | None) -> float | None:
+def _share(
+    name: str,
+    part: float,
+    whole: float | None,
+) -> float | None:
     """The share of "Accuracy: 9833/10000"; of any other fraction nothing."""
     if not whole or role_of(name) is not MetricRole.SCORE:
         return None
     return part / whole
 
 
-def in_units(name: str, number: float, unit: str) -> tuple[str, float] | None:
+def in_units(
+    name: str,
+    number: float,
+    unit: str,
+) -> tuple[str, float] | None:
     """The value by its unit: 12k is 12000, 20.5GiB is of a name that says GiB; else left out."""
     lower = unit.lower()
     if lower in _AS_IT_IS or "/" in unit:

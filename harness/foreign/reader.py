@@ -22,7 +22,11 @@ _MOST_BESIDE = 5000
 
 
 def _ignored() -> contextlib.suppress:
-    return contextlib.suppress(OSError, UsageError, NotFoundError)
+    return contextlib.suppress(
+        OSError,
+        UsageError,
+        NotFoundError,
+    )
 
 
 class ByteTail:
@@ -33,7 +37,12 @@ class ByteTail:
     the file is.
     """
 
-    def __init__(self, path: Path, *, follow: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        follow: bool = True,
+    ) -> None:
         self.path, self._follow = path, follow
         self.problem: str | None = None
         """Why the file cannot be read; None while it can, and while there is no file yet."""
@@ -66,7 +75,11 @@ class ByteTail:
             self.problem = str(error)
         return b""
 
-    def _read(self, stream: BinaryIO, most: int) -> bytes:
+    def _read(
+        self,
+        stream: BinaryIO,
+        most: int,
+    ) -> bytes:
         status = os.fstat(stream.fileno())
         head = stream.read(_HEAD_BYTES)
         # The head too: a file that is truncated and written anew may be longer than the offset by
@@ -98,7 +111,10 @@ class ByteTail:
         """The file that was followed so far, under its new name; None when it is gone."""
         if not self._head:
             return None
-        beside = islice(self.path.parent.iterdir(), _MOST_BESIDE)
+        beside = islice(
+            self.path.parent.iterdir(),
+            _MOST_BESIDE,
+        )
         names = [each for each in beside if each.name.startswith(self.path.name)]
         for each in names:
             if each == self.path or each.is_symlink():
@@ -110,7 +126,12 @@ class ByteTail:
                     return each
         return None
 
-    def _rest(self, old: Path, most: int, size: int) -> bytes:
+    def _rest(
+        self,
+        old: Path,
+        most: int,
+        size: int,
+    ) -> bytes:
         """The next bytes of the rotated file; after the last ones the new file begins."""
         data, left = b"", 0
         with _ignored(), open_regular(old, follow=False) as stream:
@@ -134,13 +155,21 @@ class LogReader(ByteTail):
     With `follow` False a symbolic link is not followed.
     """
 
-    def __init__(self, path: Path, *, follow: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        follow: bool = True,
+    ) -> None:
         super().__init__(path, follow=follow)
         self._unparsed = b""  # what came before the form was recognised
         self._parser: LogParser | None = None
         self._runs = RunsInLog()
 
-    def read_more(self, most: int = BLOCK) -> list[Row]:
+    def read_more(
+        self,
+        most: int = BLOCK,
+    ) -> list[Row]:
         """The rows in the next `most` bytes."""
         before = self.restarts
         data = self.read(most)
@@ -149,14 +178,22 @@ class LogReader(ByteTail):
         if self._parser is not None:
             return self._placed(self._parser.feed(data))
         self._unparsed += data
-        self._parser = parser_for(self.path, self._unparsed[:SNIFFED_BYTES], whole=False)
+        self._parser = parser_for(
+            self.path,
+            self._unparsed[:SNIFFED_BYTES],
+            whole=False,
+        )
         return self._begin()
 
     def finish(self) -> list[Row]:
         """The last rows, when nothing more will come."""
         rows: list[Row] = []
         if self._parser is None and self._unparsed:
-            self._parser = parser_for(self.path, self._unparsed, whole=True)
+            self._parser = parser_for(
+                self.path,
+                self._unparsed,
+                whole=True,
+            )
             rows = self._begin()
         return rows if self._parser is None else rows + self._placed(self._parser.finish())
 

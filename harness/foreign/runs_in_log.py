@@ -21,7 +21,12 @@ class _Axis:
         self.copying = False
         self.last: tuple[float, int | None, dict[str, Any]] | None = None
 
-    def note(self, place: float, batch: int | None, metrics: dict[str, Any]) -> None:
+    def note(
+        self,
+        place: float,
+        batch: int | None,
+        metrics: dict[str, Any],
+    ) -> None:
         self.first = place if self.first is None else min(self.first, place)
         self.last = place, batch, metrics
         for key in metrics:
@@ -30,7 +35,12 @@ class _Axis:
             self.early.setdefault(place, []).append(_digest(batch, metrics))
         self.early_full = len(self.early) >= _REMEMBERED
 
-    def is_copy(self, place: float, batch: int | None, metrics: dict[str, Any]) -> bool:
+    def is_copy(
+        self,
+        place: float,
+        batch: int | None,
+        metrics: dict[str, Any],
+    ) -> bool:
         last = self.last
         digest = _digest(batch, metrics)
         if last is not None and last[0] == place and _digest(last[1], last[2]) == digest:
@@ -126,10 +136,18 @@ class RunsInLog:
         newest, self._newest = self._newest, (epoch, step)
         if newest is not None and epoch >= newest[0] + 1 and step <= newest[1]:
             self._within = True
-        within: int | None = row.pop("step" if self._within else "batch", None)
+        within: int | None = row.pop(
+            "step" if self._within else "batch",
+            None,
+        )
         return within
 
-    def _went_back(self, axis: _Axis, place: float, metrics: dict[str, Any]) -> list[Row]:
+    def _went_back(
+        self,
+        axis: _Axis,
+        place: float,
+        metrics: dict[str, Any],
+    ) -> list[Row]:
         # All values, not any: train and eval rows are logged at places of their own.
         at = axis.at
         if not all(key in at and place < at[key] for key in metrics):
@@ -141,6 +159,9 @@ class RunsInLog:
         return [{"event": "attempt", "resumed_at": place, "run": self._label}]
 
 
-def _digest(batch: int | None, metrics: dict[str, Any]) -> int:
+def _digest(
+    batch: int | None,
+    metrics: dict[str, Any],
+) -> int:
     """Equal for equal values, NaN included."""
     return hash((batch, tuple(sorted((key, repr(value)) for key, value in metrics.items()))))

@@ -18,7 +18,9 @@ _SECONDS = {
 }
 _NO_TRAINING_S = 60.0
 """A part of a training that took less time has hardly trained."""
-_HEARTBEATS = frozenset({"updated_at", "heartbeat", "last_update", "last_updated", "timestamp"})
+_HEARTBEATS = frozenset(
+    {"updated_at", "heartbeat", "last_update", "last_updated", "timestamp"},
+)
 
 
 def recognise(head: LogHead) -> LogParser | None:
@@ -64,7 +66,11 @@ class StatusDocument(DocumentParser):
         return [row]
 
 
-def _hasty(value: Any, name: str, depth: int = 0) -> Iterator[str]:
+def _hasty(
+    value: Any,
+    name: str,
+    depth: int = 0,
+) -> Iterator[str]:
     """A note for each part that claims success after less than a minute."""
     if depth > 8:
         return

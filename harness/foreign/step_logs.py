@@ -145,22 +145,33 @@ class StepLog(LineParser):
             return self._end_of_block() + self._ended(text)
         if "{" in text and (document := _json_in(text)) is not None:
             return self._end_of_block() + self._row([*flattened(document)], {})
-        trial = _TRIAL.match(text)
+        trial = _TRIAL.match(text) if "Trial " in text else None
         if trial is not None:
             self.is_ledger = self.is_ledger or not self._rows
-            return self._row([("value", trial[2])], {"step": int(trial[1]), "unit": "trial"})
+            return self._row(
+                [("value", trial[2])],
+                {"step": int(trial[1]), "unit": "trial"},
+            )
         special = dialect(text)
         if special is not None and special[0]:
-            place, pairs, rest = special
-            return self._placed(place, [*pairs, *values(text[rest:])])
+            special_place, pairs, at = special
+            return self._placed(
+                special_place,
+                [*pairs, *values(text[at:])],
+            )
         found = place_of(text, within="epoch" in self._place)
         if found is None:
             return self._unplaced(text)
         if is_source(text):
             return self._end_of_block()
-        return self._placed(found, [*values(text)])
+        place, rest = found
+        return self._placed(place, [*values(rest)])
 
-    def _placed(self, place: Row, pairs: Pairs) -> list[Row]:
+    def _placed(
+        self,
+        place: Row,
+        pairs: Pairs,
+    ) -> list[Row]:
         rows = self._end_of_block()
         self._after_rule = False
         self._label = ""
@@ -194,7 +205,11 @@ class StepLog(LineParser):
         kept = ("epoch", "total_epochs")
         return {key: self._place[key] for key in kept if key in self._place}
 
-    def _hold(self, pairs: Pairs, place: Row) -> None:
+    def _hold(
+        self,
+        pairs: Pairs,
+        place: Row,
+    ) -> None:
         place.pop("batch", None)
         self._epoch_row = make_row(pairs, place)
 
@@ -208,7 +223,7 @@ class StepLog(LineParser):
         if found is not None:
             self._table = found
             return self._end_of_block()
-        if is_source(text) or self.damaged:
+        if not (self._place or self._after_rule) or self.damaged or is_source(text):
             return self._end_of_block()
         pairs = [*values(text, placed=False, label=self._label)]
         alone = len(pairs) == 1 and _LINE.fullmatch(text) is not None
@@ -216,7 +231,9 @@ class StepLog(LineParser):
             row = make_row(pairs)
             return [] if row is None else [{"event": "summary", "metrics": row["metrics"]}]
         measured = alone or any(is_measure(name) for name, _ in pairs)
-        if not self._place or not pairs or not measured or _BEST.match(text):
+        if not pairs:
+            return []
+        if not self._place or not measured or _BEST.match(text):
             return self._end_of_block()
         self._label = ""
         self._block = [*(self._block or []), *pairs]
@@ -226,11 +243,18 @@ class StepLog(LineParser):
         """The row of the values below a position, or of a table that has ended."""
         box, self._box, self._section = self._box, None, ""
         if box:
-            return self._row(box, {} if _is_placed(box) else self._place)
+            return self._row(
+                box,
+                {} if _is_placed(box) else self._place,
+            )
         block, self._block = self._block, None
         return self._row(block, self._place) if block else []
 
-    def _boxed(self, name: str, value: str) -> list[Row]:
+    def _boxed(
+        self,
+        name: str,
+        value: str,
+    ) -> list[Row]:
         if self._box is None:
             self._box = []
         if not value:
@@ -241,11 +265,19 @@ class StepLog(LineParser):
         self._box_pair(f"{prefix}{name.strip()}", value)
         return []
 
-    def _box_pair(self, name: str, value: str | None) -> None:
+    def _box_pair(
+        self,
+        name: str,
+        value: str | None,
+    ) -> None:
         if self._box is not None and value and name not in dict(self._box):
             self._box.append((name, value))
 
-    def _row(self, pairs: Pairs, place: Row) -> list[Row]:
+    def _row(
+        self,
+        pairs: Pairs,
+        place: Row,
+    ) -> list[Row]:
         row = make_row(pairs, place)
         return [] if row is None else [row]
 
@@ -261,7 +293,9 @@ def _json_in(text: str) -> dict[str, Any] | None:
     if start < 0 or not text.rstrip().endswith("}"):
         return None
     try:
-        found = orjson.loads(text[start:].replace("NaN", "null"))
+        found = orjson.loads(
+            text[start:].replace("NaN", "null"),
+        )
     except orjson.JSONDecodeError:
         return None
     return found if isinstance(found, dict) else None

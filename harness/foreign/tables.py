@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from harness.domain.words import some
-from harness.foreign.log_rows import Row, as_number, make_row, position
+from harness.foreign.log_rows import Row, as_number, make_row, position, tagged
 from harness.foreign.names import is_position, words
 from harness.foreign.parser import LineParser, LogHead, LogParser
 from harness.foreign.printed_values import values
@@ -13,7 +13,9 @@ from harness.foreign.printed_values import values
 _MOST_JOINED = 200
 _LONGEST_NAME = 120
 _DECIMAL_COMMA = re.compile(r"([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)")
-_CRASHES = frozenset({"crash", "crashed", "failed", "fail", "error", "pruned"})
+_CRASHES = frozenset(
+    {"crash", "crashed", "failed", "fail", "error", "pruned"},
+)
 _MISSING = frozenset(
     {"", "na", "n/a", "#n/a", "none", "null", "nil", "-", "--", "---", "?", ".", "missing"}
 )
@@ -52,11 +54,17 @@ def _without_comments(head: LogHead) -> list[bytes]:
     return kept or lines[:1]
 
 
-def _parted(text: str, delimiter: str) -> list[str]:
+def _parted(
+    text: str,
+    delimiter: str,
+) -> list[str]:
     return [cell.strip().strip('"') for cell in text.split(delimiter)]
 
 
-def _is_number(cell: str, delimiter: str) -> bool:
+def _is_number(
+    cell: str,
+    delimiter: str,
+) -> bool:
     return as_number(plain_cell(cell, delimiter)) is not None
 
 
@@ -70,7 +78,11 @@ def _is_header(cells: Sequence[str]) -> bool:
     return not any(as_number(cell) is not None for cell in named)
 
 
-def _fits(line: str | None, cells: Sequence[str], delimiter: str) -> bool:
+def _fits(
+    line: str | None,
+    cells: Sequence[str],
+    delimiter: str,
+) -> bool:
     """Whether the line below the header is a row: it has a number or a missing value for a cell."""
     if line is None:
         return not any(True for _ in values(delimiter.join(cells)))
@@ -102,6 +114,8 @@ class TableLog(LineParser):
         self._header: list[str] | None = None
         self._counts = ""
         """What the rows count where no column says it."""
+        self._is_long = False
+        """Whether each row holds one value, and its name."""
         self._open: list[str] = []
         self._comment = ""
         self._row = 0
@@ -155,11 +169,17 @@ class TableLog(LineParser):
             return None
         self._open = []
         try:
-            return next(csv.reader([joined], delimiter=self._delimiter), [])
+            return next(
+                csv.reader([joined], delimiter=self._delimiter),
+                [],
+            )
         except csv.Error:
             return joined.split(self._delimiter)
 
-    def _begin(self, cells: Sequence[str]) -> Iterable[Row]:
+    def _begin(
+        self,
+        cells: Sequence[str],
+    ) -> Iterable[Row]:
         named = [cell.strip() for cell in cells]
         if all(as_number(plain_cell(cell, self._delimiter)) is not None for cell in named):
             # numpy writes the header as a comment.
@@ -174,6 +194,7 @@ class TableLog(LineParser):
 
     def _name(self, named: Sequence[str]) -> None:
         self._header = [name or f"column {index}" for index, name in enumerate(named, start=1)]
+        self._is_long = "value" in [name.lower() for name in self._header]
         if any(is_position(name) for name in self._header):
             return
         if named[: len(_MONITOR)] == _MONITOR:
@@ -181,7 +202,11 @@ class TableLog(LineParser):
             return
         self.is_ledger = True
 
-    def _values(self, cells: Sequence[str], header: Sequence[str]) -> Iterable[Row]:
+    def _values(
+        self,
+        cells: Sequence[str],
+        header: Sequence[str],
+    ) -> Iterable[Row]:
         if self._is_header_again(cells, header):
             return []
         if len(cells) < len(header):
@@ -201,10 +226,15 @@ class TableLog(LineParser):
         if self.is_ledger and any(cell.lower() in _CRASHES for _, cell in filled):
             self._crashed += 1
             return []
-        row = make_row((name, cell) for name, cell in filled if self._is_value(name, cell))
+        pairs = tagged(filled) if self._is_long else filled
+        row = make_row((name, cell) for name, cell in pairs if self._is_value(name, cell))
         return [] if row is None else self._placed(row)
 
-    def _is_header_again(self, cells: Sequence[str], header: Sequence[str]) -> bool:
+    def _is_header_again(
+        self,
+        cells: Sequence[str],
+        header: Sequence[str],
+    ) -> bool:
         """Whether the line is a header; its names then count from here on."""
         named = [cell.strip() for cell in cells]
         if any(as_number(cell) is not None for cell in named):
@@ -216,7 +246,11 @@ class TableLog(LineParser):
         self._row, self._again = 0, True
         return True
 
-    def _is_value(self, name: str, cell: str) -> bool:
+    def _is_value(
+        self,
+        name: str,
+        cell: str,
+    ) -> bool:
         """Whether a cell is a number in a column of numbers."""
         counts = self._words if as_number(cell) is None else self._numbers
         counts[name] = counts.get(name, 0) + 1
@@ -239,7 +273,10 @@ class TableLog(LineParser):
         return [{"event": "start"}, row] if starts else [row]
 
 
-def plain_cell(text: str, delimiter: str) -> str:
+def plain_cell(
+    text: str,
+    delimiter: str,
+) -> str:
     """`text` with a decimal point: where ";" separates the cells, a lone comma is one."""
     text = text.strip()
     lone = _DECIMAL_COMMA.fullmatch(text) if delimiter == ";" else None

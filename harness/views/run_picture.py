@@ -223,7 +223,11 @@ class RunPicture:
             before_epoch if epoch is None else epoch,
             before_step if step is None else step,
         )
-        if ours or (self.total and self.unit == "epoch"):
+        # A fraction of an epoch is where the step is, less exactly.
+        share = step is not None and epoch is not None and epoch != int(epoch)
+        if share and not ours:
+            chosen = "step"
+        elif ours or (self.total and self.unit == "epoch"):
             chosen = "step" if epoch is None else "epoch"
         elif self._without_step > _ROWS_OF_AN_AXIS:
             chosen = "epoch"

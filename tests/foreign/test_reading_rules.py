@@ -63,6 +63,10 @@ def run_of(folder: Path, name: str, text: str) -> dict[str, Any]:
         ("lr: 0,93 at 10:15:30 on 2025-01-02 v1.2.3", {}),
         ("loss: tensor(2.5, grad_fn=<NllLossBackward0>)", {"loss": 2.5}),
         ("loss is 2.5", {"loss": 2.5}),
+        ("Total rewards in is 2.5 total number of steps are 3626", {"Total rewards": 2.5}),
+        ("Validation loss at : 2.5", {"Validation loss": 2.5}),
+        ("val Loss: 2.5 Acc: 0.5", {"val Loss": 2.5, "val Acc": 0.5}),
+        ("Game number: 5100  Frame number: 198  Average reward: 2.5", {"Average reward": 2.5}),
         ("损失: 2.5 精度 0.5", {"损失": 2.5, "精度": 0.5}),
         ("train.py:123 node-7:8080 localhost:29500 loss=2.5", {"loss": 2.5}),
         ("eta: 0:01:00 v_num=7, percentage: 4.5, loss=2.5", {"loss": 2.5}),
@@ -158,6 +162,44 @@ def test_units_of_the_position_are_kept_apart(tmp_path: Path, unit: str, form: s
     }[form]
     run = run_of(tmp_path, f"a.{form}", text)
     assert (run["unit"], run["step"], run["metrics"]) == (unit, 4, {"loss": 1.5})
+
+
+@pytest.mark.parametrize(
+    ("line", "unit", "place", "metrics"),
+    [
+        ("[DBG] it=67 micro=7/10 loss=2.5", "iteration", 67, {"loss": 2.5}),
+        (
+            "Game number: 0051 Frame number: 0198 Average reward: 2.5",
+            "game",
+            51,
+            {"Average reward": 2.5},
+        ),
+        ("Episode no. 7 ended, return 2.5", "episode", 7, {"return": 2.5}),
+        ("Total rewards in episode 73 is 2.5", "episode", 73, {"Total rewards": 2.5}),
+        ("{| Epoch: 3 (9/9) | Loss: 2.5 | 1.4 steps/s | Step: 1k | }", "epoch", 3, {"Loss": 2.5}),
+        (
+            '{"name": "loss", "data": {"epoch": 0.5, "step": 7, "value": 2.5}}',
+            "step",
+            7,
+            {"loss": 2.5},
+        ),
+    ],
+)
+def test_positions_in_other_words(
+    tmp_path: Path, line: str, unit: str, place: float, metrics: dict[str, float]
+) -> None:
+    run = run_of(tmp_path, "a.log", line + "\n")
+    axis = "epoch" if unit == "epoch" else "step"
+    assert (run["unit"], run[axis], run["metrics"]) == (unit, place, metrics)
+
+
+def test_a_table_of_one_value_a_row_names_it_by_its_tag(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, "a.csv", "step,metric,value\n1,loss,2.5\n1,acc,0.5\n2,loss,1.5\n")
+    assert [(row["step"], row["metrics"]) for row in rows] == [
+        (1, {"loss": 2.5}),
+        (1, {"acc": 0.5}),
+        (2, {"loss": 1.5}),
+    ]
 
 
 def test_a_step_within_epochs_is_no_position_and_a_row_of_the_epoch_is_no_other_axis(
