@@ -89,8 +89,8 @@ def header(line: str) -> PrintedTable | None:
         return PrintedTable(names, words=True, scores=True)
     text = line.replace("│", "|").replace("┃", "|").strip().lstrip("# ")
     first = _FIRST.match(text)
-    names = () if first is None else (first[1], f"{first[1]}{first[2]}")
-    if not any(is_position(_NAMES.get(name.lower(), name)) for name in names):
+    starts = () if first is None else (first[1], f"{first[1]}{first[2]}")
+    if not any(is_position(_NAMES.get(name.lower(), name)) for name in starts):
         return None
     for words, cells in ((False, _cells(text)), (True, text.split())):
         named = [_NAMES.get(cell.lower(), cell) for cell in cells]
