@@ -15,6 +15,7 @@ from harness.contract.roles import HOW_TO_DECIDE
 from harness.domain.findings import Finding, as_text
 from harness.domain.grade import CallerKind
 from harness.domain.ids import names_experiment
+from harness.domain.prices import model_of
 from harness.domain.statuses import SandboxKind
 from harness.errors import NotFoundError, UsageError
 from harness.evaluation.power import Power, few_rows, power_of
@@ -200,6 +201,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
             on_changes=confirm,
             first_too=ask,
             probe=_probe(),
+            model=model_of(environment()),
         )
         judge = opened.ledger.recorded_judge(opened.ledger.writer)
         told, limit = bits_told(opened, approved), bits_limit(approved)

@@ -13,10 +13,11 @@ from harness.cli.output import (
     json_option,
     print_event,
     project_option,
+    tell,
 )
 from harness.cli.tmux_pane import watched_beside
 from harness.domain.ids import names_experiment
-from harness.driver.loop_runner import open_gateway, run_loop
+from harness.driver.loop_runner import expected_night, open_gateway, run_loop
 from harness.errors import UsageError
 from harness.ledger.facts import LoopEnded
 from harness.plans.approval import require_approved
@@ -24,7 +25,7 @@ from harness.plans.approval import require_approved
 SCENARIO = click.option(
     "--scenario",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="Play the agents from this file; needs no API key and no budget.usd.",
+    help="Play the agents from this file; needs no model and no budget for one.",
 )
 RECORD = click.option(
     "--record",
@@ -94,6 +95,9 @@ def _loop(
             scenario=scenario,
             record=record,
         )
+        if scenario is None:
+            expected = expected_night(opened, approved, environment())
+            tell(f"models: {gateway.service.words}\n{expected.words}")
         required = approved.content.get("sandbox") == "required"
         chosen = isolation(opened, sandbox, reason, verb="run", required=required)
         with watched_beside(project, environment(), wanted=sys.stdout.isatty() and not as_json):

@@ -10,12 +10,14 @@ from harness.artifacts.locate import Layout
 from harness.doctor.claude_cli import bundled_program
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import SandboxKind
+from harness.driver.access import CREDENTIALS
 from harness.errors import LOOP, SessionError
 from harness.files import atomic_write, private_folder
 from harness.guard.control_files import in_place
 from harness.judge.confinement import kept_from_agents
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
+from harness.model_gateway.service import Service
 from harness.sandbox.behind_front import behind_front
 from harness.settings import granted
 
@@ -100,6 +102,7 @@ def child_environment(
     gateway_key: str,
     interpreter: str | None,
     retries: int,
+    service: Service,
 ) -> dict[str, str]:
     """The whole environment of the CLI. Nothing is inherited: no key, no proxy, no home.
 
@@ -114,8 +117,7 @@ def child_environment(
         "SHELL": "/bin/bash",
         "CLAUDE_CONFIG_DIR": str(folders.config),
         "CLAUDE_CODE_TMPDIR": str(folders.temporary),
-        "ANTHROPIC_BASE_URL": gateway_url,
-        "ANTHROPIC_API_KEY": gateway_key,
+        **service.cli(gateway_url, gateway_key),
         # No work may go on behind an answered tool call; a call may wait for a whole training run.
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
@@ -126,13 +128,29 @@ def child_environment(
     }
 
 
+def link_login(folders: SessionFolders, login: Path | None) -> None:
+    """Where the session's CLI looks for its login it finds a link to the person's; nothing of ours
+    opens it."""
+    place = folders.config / CREDENTIALS
+    place.unlink(missing_ok=True)
+    if login is not None:
+        place.symlink_to(login)
+
+
 def confinement(
-    project: Project, plan: ApprovedPlan, folders: SessionFolders, *, gateway_port: int
+    project: Project,
+    plan: ApprovedPlan,
+    folders: SessionFolders,
+    *,
+    gateway_port: int,
+    login: Path | None = None,
 ) -> Confinement:
     """The project is writable, except what no agent may change; the state directory is hidden."""
     layout, settings = project.layout, project.settings
     layout.experiments.mkdir(parents=True, exist_ok=True)
     readable = [*granted(settings)]
+    if login is not None:
+        readable.append(login)
     if settings.interpreter and os.path.isabs(settings.interpreter):
         readable.append(Path(settings.interpreter).parent.parent)
     return Confinement(

@@ -8,7 +8,9 @@ from typing import Any
 from harness.artifacts.locate import Layout
 from harness.domain.grade import Caller, CallerKind
 from harness.domain.notices import Notice
+from harness.domain.prices import model_of
 from harness.domain.sandbox import Sandbox
+from harness.driver.access import service_of
 from harness.driver.environment import session_folders
 from harness.driver.session import end_session_processes
 from harness.driver.steps import StepRunner
@@ -19,24 +21,29 @@ from harness.guard.own_python import require_out_of_reach
 from harness.ledger.facts import ApprovedPlan, LoopEnded, Session, SessionEnded
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
-from harness.ledger.spending import SpendingLog, session_usd, spent_elsewhere_usd
+from harness.ledger.spending import (
+    SpendingLog,
+    read_spending,
+    session_usd,
+    spent,
+    spent_elsewhere,
+)
 from harness.loop.load_state import load_state
 from harness.loop.next_step import next_step
 from harness.loop.steps import SessionStep, Step, StopLoop, StopReason
+from harness.model_gateway.estimate import Night, night
 from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter
 from harness.model_gateway.scenario import Recording, read_scenario
 from harness.model_gateway.scripted import Scripted
+from harness.plans.model_budget import least_budget, too_small
 from harness.process import identity, is_same_alive
 from harness.rendering.derived import write_derived
 from harness.runs.lock import looping
 from harness.runs.notify import Notifier
 from harness.runs.recover import recover
 
-KEY = "ANTHROPIC_API_KEY"
-UPSTREAM = "ANTHROPIC_BASE_URL"
-DEFAULT_UPSTREAM = "https://api.anthropic.com"
 SCRIPTED_RETRIES = 1
 """A scenario gives the same answer every time."""
 POLL_SECONDS = 0.2
@@ -52,10 +59,10 @@ def open_gateway(
     scenario: Path | None = None,
     record: Path | None = None,
 ) -> Gateway:
-    """A gateway, not started yet: of a scenario, or to the model service, with key and budget.
+    """A gateway, not started yet: of a scenario, or to the model service, with access and budget.
 
     Raises UsageError when both files are given or the scenario is invalid, RefusedError
-    (key_missing, budget_missing).
+    (budget_missing, budget_too_small, key_missing, access_unknown).
     """
     if scenario is not None and record is not None:
         raise UsageError(
@@ -64,33 +71,64 @@ def open_gateway(
         )
     if scenario is not None:
         return Gateway(Scripted(read_scenario(scenario)), retries=SCRIPTED_RETRIES)
-    budget = plan.content["budget"].get("usd")
-    if budget is None:
-        raise RefusedError(
-            f"The plan {plan.name} has no budget.usd, and a real model endpoint costs money.",
-            hint=(
-                f"Add `usd` to the budget in {plan.path} and approve it, or pass `--scenario FILE`."
-            ),
-            code="budget_missing",
-        )
-    if not environment.get(KEY):
-        raise RefusedError(
-            f"{KEY} is not set; the model gateway needs it, and gives it to nothing else.",
-            hint=f"Set {KEY} in your terminal, or pass `--scenario FILE`.",
-            code="key_missing",
-        )
+    _require_budget(plan, model_of(environment))
+    budget, service = plan.content["budget"], service_of(environment)
+    before = spent_elsewhere(project.ledger, project.layout, plan.name)
     meter = Meter(
-        budget_usd=float(budget),
-        spent_before_usd=spent_elsewhere_usd(project.ledger, project.layout, plan.name),
+        budget_usd=budget.get("usd"),
+        budget_tokens=budget.get("tokens"),
+        spent_before_usd=before.usd,
+        spent_before_tokens=before.tokens,
         log=SpendingLog(project.layout.spending, plan.name),
     )
     live = Live(
-        upstream=environment.get(UPSTREAM) or DEFAULT_UPSTREAM,
-        key=environment[KEY],
+        service=service,
         meter=meter,
         observe=None if record is None else Recording(record),
     )
-    return Gateway(live)
+    return Gateway(live, service=service)
+
+
+def _require_budget(plan: ApprovedPlan, model: str) -> None:
+    """Raises RefusedError."""
+    budget = plan.content["budget"]
+    if budget.get("usd") is None and budget.get("tokens") is None:
+        raise RefusedError(
+            f"The plan {plan.name} has neither budget.tokens nor budget.usd, and a real model"
+            " takes both.",
+            hint=(
+                f"Add `tokens` or `usd` to the budget in {plan.path} and approve it, or pass"
+                " `--scenario FILE`."
+            ),
+            code="budget_missing",
+        )
+    why = too_small(budget, model)
+    if why is not None:
+        raise RefusedError(
+            f"The plan {plan.name} pays no request: {why}.",
+            hint=f"{least_budget(model)} Then approve it.",
+            code="budget_too_small",
+        )
+
+
+def expected_night(
+    project: Project,
+    plan: ApprovedPlan,
+    environment: Mapping[str, str],
+) -> Night:
+    """What the loop is expected to take from here on, and the most that it can."""
+    ledger, layout = project.ledger, project.layout
+    budget = plan.content["budget"]
+    used = spent(ledger, layout, plan.name)
+    opened = sum(one.plan == plan.name for one in ledger.experiments())
+    usd, tokens = budget.get("usd"), budget.get("tokens")
+    return night(
+        max(0, budget["experiments"] - opened),
+        list(read_spending(layout.spending).values()),
+        model=model_of(environment),
+        most_usd=None if usd is None else max(0.0, usd - used.usd),
+        most_tokens=None if tokens is None else max(0, tokens - used.tokens),
+    )
 
 
 def run_loop(

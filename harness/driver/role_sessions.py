@@ -15,6 +15,7 @@ from harness.driver.environment import (
     bundled_cli,
     child_environment,
     confinement,
+    link_login,
     session_folders,
     write_launcher,
 )
@@ -84,7 +85,10 @@ class RoleSessions:
                 model=None if role.model == "inherit" else role.model,
             )
             self._record_start(step, spec)
-            outcome = self._drive(step, spec, context)
+            try:
+                outcome = self._drive(step, spec, context)
+            finally:
+                link_login(folders, None)
         if outcome.outcome is not SessionEnding.FINISHED:
             self._say(step, f"  session {outcome.outcome}: {outcome.detail}")
         if self._gateway.failure is not None:
@@ -96,7 +100,15 @@ class RoleSessions:
 
     def _launcher(self, session: str, folders: SessionFolders, key: str) -> Path:
         project = self._project
-        confined = confinement(project, project.plan(), folders, gateway_port=self._gateway.port)
+        service = self._gateway.service
+        link_login(folders, service.login)
+        confined = confinement(
+            project,
+            project.plan(),
+            folders,
+            gateway_port=self._gateway.port,
+            login=service.login,
+        )
         environment = child_environment(
             folders,
             session=session,
@@ -104,6 +116,7 @@ class RoleSessions:
             gateway_key=key,
             interpreter=project.settings.interpreter,
             retries=self._gateway.retries,
+            service=service,
         )
         return write_launcher(self._sandbox, confined, folders, environment, bundled_cli())
 
@@ -142,7 +155,12 @@ class RoleSessions:
                 )
             if outcome.outcome is SessionEnding.FAILED and self._gateway.over_budget is not None:
                 # Not the session's fault: as cut, its step is due again after the budget is raised.
-                outcome = replace(outcome, outcome=SessionEnding.CUT)
+                # The CLI's own words may blame the login.
+                outcome = replace(
+                    outcome,
+                    outcome=SessionEnding.CUT,
+                    detail=f"budget: {self._gateway.over_budget}",
+                )
         finally:
             self._project.ledger.append(
                 SessionEnded(

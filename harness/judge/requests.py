@@ -85,6 +85,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ("experiment", "compare"): Askable(flags=("--code", "--config"), words=2),
     ("status",): Askable(flags=("--briefing",)),
     ("report",): Askable(),
+    ("cost",): Askable(),
     ("watch",): Askable(
         flags=("--once", "--wait", "--follow", "--plain", "--until-alarm"),
         words=-1,

@@ -12,15 +12,24 @@ import os
 import secrets
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.artifacts.locate import Layout
+from harness.clock import Clock, SystemClock, iso
 from harness.errors import GatewayError
 from harness.files import canonical_json, lock, owner_only, private_folder, sync_directory
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.ledger import Ledger
+
+COUNTED = (
+    "input_tokens",
+    "output_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+)
+"""What of an answer's usage is counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +40,34 @@ class Paid:
     session: str
     role: str
     usd: float
+    tokens: int = 0
+    """Read and written, from the cache or not."""
+    usage: Mapping[str, int] = field(default_factory=dict)
+    model: str = ""
+    at: str = ""
+    settled: bool = False
+
+    def took(self, name: str) -> int:
+        """The count `name` of its usage."""
+        return _counted(self.usage.get(name))
+
+
+class Spent(NamedTuple):
+    usd: float
+    tokens: int
 
 
 class SpendingLog:
     """Writes down the requests of one plan. Safe to use from several threads."""
 
-    def __init__(self, path: Path, plan: str) -> None:
+    def __init__(
+        self,
+        path: Path,
+        plan: str,
+        clock: Clock | None = None,
+    ) -> None:
         self._path, self._plan = path, plan
+        self._clock = clock or SystemClock()
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -52,28 +82,64 @@ class SpendingLog:
                 raise _not_written(self._path, error) from error
             yield
 
-    def reserve(self, *, session: str, role: str, usd: float) -> str:
+    def reserve(
+        self,
+        *,
+        session: str,
+        role: str,
+        usd: float,
+        tokens: int = 0,
+        model: str = "",
+    ) -> str:
         """Note the worst case before a request is sent; returns the request's id. Raises
         GatewayError: then do not send."""
         request = secrets.token_hex(8)
         self._append(
-            {"id": request, "plan": self._plan, "session": session, "role": role, "worst_usd": usd}
+            {
+                "id": request,
+                "plan": self._plan,
+                "session": session,
+                "role": role,
+                "worst_usd": usd,
+                "worst_tokens": tokens,
+                "model": model,
+                "t": iso(self._clock.now()),
+            }
         )
         return request
 
-    def settle(self, request: str, *, usd: float, usage: Mapping[str, int]) -> None:
-        """Note the real cost; 0 when nothing was charged. Raises GatewayError: then the worst case
-        stands."""
-        self._append({"id": request, "usd": usd, "usage": dict(usage)})
+    def settle(
+        self,
+        request: str,
+        *,
+        usd: float,
+        usage: Mapping[str, int],
+        tokens: int | None = None,
+    ) -> None:
+        """Note the real cost; 0 when nothing was charged. `tokens`: where no usage tells them.
+        Raises GatewayError: then the worst case stands."""
+        counted = tokens_of(usage) if tokens is None else tokens
+        self._append(
+            {
+                "id": request,
+                "usd": usd,
+                "tokens": counted,
+                "usage": dict(usage),
+            }
+        )
 
-    def spent_usd(self, *, without: Container[str] = ()) -> float:
+    def spent(self, *, without: Container[str] = ()) -> Spent:
         """By all requests of the plan so far, but for those whose ids are in `without`. Raises
         GatewayError."""
         paid = read_spending(self._path)
-        return sum(
-            request.usd
+        counted = [
+            request
             for name, request in paid.items()
             if request.plan == self._plan and name not in without
+        ]
+        return Spent(
+            sum(request.usd for request in counted),
+            sum(request.tokens for request in counted),
         )
 
     def _append(self, line: Mapping[str, Any]) -> None:
@@ -114,33 +180,60 @@ def read_spending(path: Path) -> dict[str, Paid]:
     for line in lines:
         try:
             entry = json.loads(line)
+            name = entry["id"]
             if "usd" in entry:
-                requests[entry["id"]] = replace(requests[entry["id"]], usd=float(entry["usd"]))
+                requests[name] = replace(
+                    requests[name],
+                    usd=float(entry["usd"]),
+                    tokens=int(entry["tokens"]),
+                    usage=dict(entry["usage"]),
+                    settled=True,
+                )
             else:
-                worst = float(entry["worst_usd"])
-                requests[entry["id"]] = Paid(
-                    plan=entry["plan"], session=entry["session"], role=entry["role"], usd=worst
+                requests[name] = Paid(
+                    plan=entry["plan"],
+                    session=entry["session"],
+                    role=entry["role"],
+                    usd=float(entry["worst_usd"]),
+                    tokens=int(entry["worst_tokens"]),
+                    model=entry["model"],
+                    at=entry["t"],
                 )
         except (ValueError, KeyError, TypeError):
             continue
     return requests
 
 
-def spent_usd(ledger: Ledger, layout: Layout, plan: str) -> float:
-    """Dollars under the plan, all its versions together: what its budget.usd limits."""
-    here = SpendingLog(layout.spending, plan).spent_usd()
-    return here + spent_elsewhere_usd(ledger, layout, plan)
+def spent(ledger: Ledger, layout: Layout, plan: str) -> Spent:
+    """Under the plan, all its versions together: what its budget.usd and budget.tokens limit."""
+    here = SpendingLog(layout.spending, plan).spent()
+    there = spent_elsewhere(ledger, layout, plan)
+    return Spent(here.usd + there.usd, here.tokens + there.tokens)
 
 
-def spent_elsewhere_usd(ledger: Ledger, layout: Layout, plan: str) -> float:
+def spent_elsewhere(ledger: Ledger, layout: Layout, plan: str) -> Spent:
     """By sessions that only the ledger knows: of another machine or a lost state directory."""
     here = {request.session for request in read_spending(layout.spending).values()}
     plans = ledger.plans()
-    return sum(
-        session.cost_usd or 0.0
+    paid = [
+        session
         for session in ledger.sessions()
-        if session.id not in here and _plan_at(plans, session.started_at) == plan
+        if session.cost_usd is not None
+        and session.id not in here
+        and _plan_at(plans, session.started_at) == plan
+    ]
+    return Spent(
+        sum(session.cost_usd or 0.0 for session in paid),
+        sum(tokens_of(session.usage) for session in paid),
     )
+
+
+def tokens_of(usage: Mapping[str, Any]) -> int:
+    return sum(_counted(usage.get(name)) for name in COUNTED)
+
+
+def _counted(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def session_usd(layout: Layout, session: str) -> float | None:

@@ -72,6 +72,9 @@ def budget_spent(state: LoopState, *, opens: bool = True, trains: bool = True) -
         )
     if limits.usd is not None and spent.usd >= limits.usd:
         return _budget(f"{spent.usd:.2f} of {limits.usd:.2f} USD are used (budget.usd).")
+    if limits.tokens is not None and spent.tokens >= limits.tokens:
+        used = f"{spent.tokens:,} of {limits.tokens:,} tokens"
+        return _budget(f"{used} are used (budget.tokens).")
     return None
 
 

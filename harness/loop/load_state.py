@@ -32,7 +32,7 @@ from harness.gates.findings import FINDINGS
 from harness.gates.run_evidence import next_ideas
 from harness.ledger.facts import ApprovedPlan, Decision, RecordedVerdict
 from harness.ledger.project import Project
-from harness.ledger.spending import spent_usd
+from harness.ledger.spending import spent
 from harness.loop.state import (
     ExperimentState,
     LoopLimits,
@@ -138,6 +138,7 @@ def _limits(plan: Plan) -> LoopLimits:
         experiments=plan.budget.experiments,
         total_minutes=plan.budget.total_minutes,
         usd=plan.budget.usd,
+        tokens=plan.budget.tokens,
         stop_tier=plan.loop.stop_tier,
         patience=plan.loop.patience,
         mode=plan.gates.mode,
@@ -161,9 +162,11 @@ def _spent(
         if mine and run.started_at is not None and supervised(run):
             began = parse_iso(run.started_at)
             seconds += min(max((now - began).total_seconds(), 0.0), most)
+    paid = spent(project.ledger, project.layout, approved.name)
     return LoopSpending(
         minutes=seconds / 60,
-        usd=spent_usd(project.ledger, project.layout, approved.name),
+        usd=paid.usd,
+        tokens=paid.tokens,
         held_out_left=max(0, plan.oracle.queries - used),
         untellable=_untellable(project, approved, newest),
     )

@@ -121,6 +121,7 @@ class LoopLimits:
     experiments: int
     total_minutes: float
     usd: float | None
+    tokens: int | None = None
     stop_tier: Tier
     patience: int
     mode: GateMode = GateMode.AUTO
@@ -133,6 +134,7 @@ class LoopSpending:
     minutes: float = 0.0
     """Of training, by all runs under this plan, those included that run now."""
     usd: float = 0.0
+    tokens: int = 0
     """By all sessions."""
     held_out_left: int = 1
     """Held-out evaluations that the plan still allows."""

@@ -9,11 +9,12 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from harness.files import sha256_bytes
-from harness.model_gateway.wire import Asker, error_body
+from harness.model_gateway.wire import LOGIN, SESSION, Asker, error_body
 
 ASKER = "harness.asker"
 """In the scope of an admitted request."""
 _KEY, _HOST, _ORIGIN = b"x-api-key", b"host", b"origin"
+_SESSION, _BEARER = SESSION.encode(), b"Bearer "
 
 
 class Admission:
@@ -54,7 +55,7 @@ class Doorkeeper:
             await self.application(scope, receive, send)
             return
         refusal = _foreign(scope)
-        keys = _values(scope, _KEY)
+        keys = _shown(scope)
         asker = self.admission.asker_of(keys[0]) if len(keys) == 1 else None
         if refusal is None and asker is None:
             message = "No living session of this model gateway has this key."
@@ -63,6 +64,15 @@ class Doorkeeper:
             await refusal(scope, receive, send)
             return
         await self.application({**scope, ASKER: asker}, receive, send)
+
+
+def _shown(scope: Scope) -> list[bytes]:
+    """The secret by which a session is known: in our header; else its key; else its token."""
+    for given in (_values(scope, _SESSION), _values(scope, _KEY)):
+        if given:
+            return given
+    logins = _values(scope, LOGIN.encode())
+    return [value.removeprefix(_BEARER) for value in logins]
 
 
 def _foreign(scope: Scope) -> JSONResponse | None:

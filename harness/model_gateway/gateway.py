@@ -17,7 +17,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from harness.errors import GatewayError
 from harness.model_gateway.admission import Admission, Doorkeeper, asker_in
-from harness.model_gateway.wire import Asker, RecordedRequest, error_body, pairs, read_request
+from harness.model_gateway.dialects import asked, counts_tokens
+from harness.model_gateway.service import Service
+from harness.model_gateway.wire import (
+    LOGIN,
+    Asker,
+    Login,
+    RecordedRequest,
+    error_body,
+    pairs,
+    read_request,
+)
 
 START_S = 20.0
 STOP_S = 10.0
@@ -68,12 +78,19 @@ class Gateway:
     It takes requests of the sessions that are `admitted`; others are refused (401) and change
     nothing. Of a request nothing is kept once it is answered. `failure` is why the gateway has
     ended: from then on it refuses every request with that reason (400). `refused` is the newest
-    refusal of a single request (403), `over_budget` the newest refusal for the budget. `retries` is
+    refusal of a single request (400), `over_budget` the newest refusal for the budget. `retries` is
     how often the CLI should repeat a request after an error.
     """
 
-    def __init__(self, answerer: Answerer, *, retries: int = RETRIES) -> None:
+    def __init__(
+        self,
+        answerer: Answerer,
+        *,
+        retries: int = RETRIES,
+        service: Service | None = None,
+    ) -> None:
         self.answerer, self.retries = answerer, retries
+        self.service = service or Service()
         self._admission = Admission()
         self.failure: str | None = None
         self.refused: str | None = None
@@ -157,6 +174,7 @@ class Gateway:
             routes=[
                 Route("/v1/messages", self._messages, methods=["POST"]),
                 Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
+                Route("/{rest:path}", self._other, methods=["POST"]),
             ],
             exception_handlers={Exception: self._broken, 404: _not_found, 405: _not_found},
             lifespan=lifespan,
@@ -167,7 +185,7 @@ class Gateway:
         raw = await _body(http)
         if raw is None:
             return _too_large()
-        request = _request(http, raw)
+        request = self._request(http, raw)
         if request is None:
             return _no_request()
         if self.failure is not None:
@@ -178,7 +196,7 @@ class Gateway:
             self.refused = str(refusal)[:LONGEST_REASON]
             if refusal.code == BUDGET_SPENT:
                 self.over_budget = self.refused
-            return _error(403, "permission_error", str(refusal))
+            return _refused(str(refusal))
         except GatewayError as error:
             return self._ended(str(error))
 
@@ -186,13 +204,40 @@ class Gateway:
         raw = await _body(http)
         if raw is None:
             return _too_large()
-        request = _request(http, raw)
+        request = self._request(http, raw)
         if request is None:
             return _no_request()
         try:
             return _response(await self.answerer.count_tokens(request, raw))
         except GatewayError as error:
-            return _error(403, "permission_error", str(error))
+            return _refused(str(error))
+
+    async def _other(self, http: Request) -> Response:
+        """The paths of another dialect, where the service has one."""
+        dialect, path = self.service.dialect, _path(http)
+        if counts_tokens(dialect, path):
+            return await self._count_tokens(http)
+        if asked(dialect, path, {}) is None:
+            return await _not_found(http, LookupError())
+        return await self._messages(http)
+
+    def _request(self, http: Request, raw: bytes) -> RecordedRequest | None:
+        body, path = _read(raw), _path(http)
+        if body is None:
+            return None
+        headers = pairs(http.headers.raw)
+        login = None
+        if self.service.passes_login and LOGIN in headers:
+            login = Login(headers[LOGIN])
+        return read_request(
+            asker_in(http.scope),
+            headers,
+            asked(self.service.dialect, path, body) or body,
+            len(raw),
+            http.url.query,
+            path=path,
+            login=login,
+        )
 
     async def _broken(self, _: Request, error: Exception) -> Response:
         ours = isinstance(error, GatewayError)
@@ -216,15 +261,18 @@ async def _body(http: Request) -> bytes | None:
     return bytes(parts)
 
 
-def _request(http: Request, raw: bytes) -> RecordedRequest | None:
+def _path(http: Request) -> str:
+    """As it was sent: a model's name in it may be quoted."""
+    raw: bytes = http.scope.get("raw_path") or http.scope["path"].encode()
+    return raw.decode("latin-1").partition("?")[0]
+
+
+def _read(raw: bytes) -> dict[str, Any] | None:
     try:
         body: Any = json.loads(raw, object_pairs_hook=_object)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(body, dict):
-        return None
-    headers = pairs(http.headers.raw)
-    return read_request(asker_in(http.scope), headers, body, len(raw), http.url.query)
+    return body if isinstance(body, dict) else None
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -248,6 +296,11 @@ def _too_large() -> Response:
 
 def _no_request() -> Response:
     message = "The body is not a JSON object, or repeats a key."
+    return _error(400, "invalid_request_error", message)
+
+
+def _refused(message: str) -> Response:
+    # Not 403: of that the CLI says "Failed to authenticate", whatever the message is.
     return _error(400, "invalid_request_error", message)
 
 

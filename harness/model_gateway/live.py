@@ -6,9 +6,10 @@ from typing import Any
 
 import httpx
 
-from harness.errors import GatewayError
+from harness.model_gateway.dialects import FRAMES, FrameReader
 from harness.model_gateway.gateway import Reply
 from harness.model_gateway.meter import Meter, Reservation
+from harness.model_gateway.service import Service
 from harness.model_gateway.wire import KEYS, EventReader, RecordedRequest, error_body, event
 
 NOT_SENT = KEYS | {
@@ -36,9 +37,9 @@ class Live:
     """An Answerer that forwards requests to `upstream`, and its answers as they arrive.
 
     Args:
-        upstream: base URL of the service, e.g. https://api.anthropic.com.
-        key: its key; it is in one header of requests to `upstream` and nowhere else.
-        meter: keeps the budget; a request whose worst case exceeds it is refused (403), not sent.
+        service: where requests go, with the headers that the gateway adds to them; they are in no
+            other place. A login of the CLI is passed on, and not kept.
+        meter: keeps the budget; a request whose worst case exceeds it is refused (400), not sent.
         timeout_s: how long the service may be silent before a request fails (504).
         trust_environment: whether proxies and certificates come from environment variables.
         observe: called with each complete answer.
@@ -47,20 +48,15 @@ class Live:
     def __init__(
         self,
         *,
-        upstream: str,
-        key: str,
+        service: Service,
         meter: Meter,
         timeout_s: float = 600.0,
         trust_environment: bool = True,
         observe: Observer | None = None,
     ) -> None:
-        if not key:
-            raise GatewayError(
-                "The model gateway has no key.", hint="Set the key, or run with `--scenario FILE`."
-            )
         self.meter = meter
-        self._upstream = upstream.rstrip("/")
-        self._key = key
+        self._service = service
+        self._upstream = service.url.rstrip("/")
         self._timeout = httpx.Timeout(timeout_s, connect=min(30.0, timeout_s))
         self._trust_environment = trust_environment
         self._observe = observe
@@ -69,7 +65,7 @@ class Live:
     async def answer(self, request: RecordedRequest, raw: bytes) -> Reply:
         reservation = self.meter.reserve(request)
         try:
-            response = await self._send("/v1/messages", request, raw)
+            response = await self._send(request.path, request, raw)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
             self.meter.release(reservation)
             return _gateway_error(502, f"The model service cannot be reached: {_named(error)}.")
@@ -80,9 +76,11 @@ class Live:
             self.meter.settle(reservation, None)
             raise
         headers = _returned(response.headers)
-        if "event-stream" in response.headers.get("content-type", ""):
+        kind = response.headers.get("content-type", "")
+        if "event-stream" in kind or kind.startswith(FRAMES):
             stream = _Stream(
                 response,
+                FrameReader() if kind.startswith(FRAMES) else EventReader(),
                 lambda message: self._settle(request, reservation, response.status_code, message),
             )
             return Reply(
@@ -104,7 +102,7 @@ class Live:
 
     async def count_tokens(self, request: RecordedRequest, raw: bytes) -> Reply:
         try:
-            response = await self._send("/v1/messages/count_tokens", request, raw)
+            response = await self._send(request.path, request, raw)
             body = await response.aread()
         except httpx.HTTPError as error:
             return _gateway_error(502, f"The model service cannot be reached: {_named(error)}.")
@@ -122,7 +120,9 @@ class Live:
             )
         headers = {name: value for name, value in request.headers.items() if name not in NOT_SENT}
         # Uncompressed, since the events are read on their way through.
-        headers |= {"x-api-key": self._key, "accept-encoding": "identity"}
+        headers |= {**self._service.headers, "accept-encoding": "identity"}
+        if request.login is not None:
+            headers |= request.login.header()
         url = self._upstream + path + (f"?{request.query}" if request.query else "")
         built = self._client.build_request("POST", url, content=raw, headers=headers)
         return await self._client.send(built, stream=True, follow_redirects=False)
@@ -148,10 +148,13 @@ class _Stream:
     """The answer's events as they arrive; settled and closed once, however it ends."""
 
     def __init__(
-        self, response: httpx.Response, settle: Callable[[dict[str, Any] | None], None]
+        self,
+        response: httpx.Response,
+        reader: EventReader,
+        settle: Callable[[dict[str, Any] | None], None],
     ) -> None:
         self._response, self._settle = response, settle
-        self._reader = EventReader()
+        self._reader = reader
         self._closed = False
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -160,6 +163,8 @@ class _Stream:
                 self._reader.feed(chunk)
                 yield chunk
         except httpx.HTTPError as error:
+            if isinstance(self._reader, FrameReader):
+                return  # the CLI sees that the frames end
             yield event(
                 "error",
                 **error_body("api_error", f"The model service broke off: {_named(error)}."),
@@ -198,4 +203,7 @@ def _gateway_error(status: int, message: str) -> Reply:
 
 
 def _named(error: httpx.HTTPError) -> str:
+    if isinstance(error, httpx.LocalProtocolError):
+        # It quotes the header that cannot be sent, which may be the key.
+        return f"{type(error).__name__}: a header cannot be sent, perhaps the key's"
     return f"{type(error).__name__} {error}".strip()

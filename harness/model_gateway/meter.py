@@ -6,17 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.ledger.spending import SpendingLog
-from harness.model_gateway.costs import Price, price_of, require_bounded, worst_case_usd
+from harness.domain.prices import Price, price_of
+from harness.ledger.spending import COUNTED, SpendingLog, Spent, tokens_of
+from harness.model_gateway.costs import require_bounded, worst_case
 from harness.model_gateway.gateway import BUDGET_SPENT, Refusal
 from harness.model_gateway.wire import RecordedRequest
-
-COUNTED = (
-    "input_tokens",
-    "output_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,14 +22,17 @@ class RoleSpending:
     output_tokens: int = 0
     cache_creation_input_tokens: int = 0
     cache_read_input_tokens: int = 0
+    tokens: int = 0
+    """All of the above; where a usage is not known, the most that it can be."""
     usd: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation:
     role: str
-    price: Price
+    price: Price | None
     worst_usd: float
+    worst_tokens: int
     line: str | None = None
     """Its name in the spending log."""
 
@@ -45,82 +42,148 @@ class Meter:
     """Keeps the budget: reserves a request's worst case before it is sent, settles its real cost
     after."""
 
-    budget_usd: float
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    """One of the two is set; where both are, both hold."""
     prices: Mapping[str, Price] = field(default_factory=dict)
     spent_before_usd: float = 0.0
     """By earlier sessions on the same budget, without what `log` holds."""
+    spent_before_tokens: int = 0
     log: SpendingLog | None = None
     """Where every request is recorded, also those of another working tree's loop: what these cost
     is read before each request."""
     roles: dict[str, RoleSpending] = field(default_factory=dict)
     reserved_usd: float = 0.0
+    reserved_tokens: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _own: set[str] = field(default_factory=set, repr=False)
     """Its reservations in `log`."""
-    _others_usd: float = field(default=0.0, repr=False)
+    _others: Spent = field(default=Spent(0.0, 0), repr=False)
 
     @property
     def spent_usd(self) -> float:
         own = sum(spent.usd for spent in self.roles.values())
-        return self.spent_before_usd + self._others_usd + own
+        return self.spent_before_usd + self._others.usd + own
+
+    @property
+    def spent_tokens(self) -> int:
+        own = sum(spent.tokens for spent in self.roles.values())
+        return self.spent_before_tokens + self._others.tokens + own
 
     def reserve(self, request: RecordedRequest) -> Reservation:
         """Raises Refusal when the price is unknown or the worst case exceeds the budget,
         GatewayError when the reservation cannot be recorded."""
         model = str(request.body.get("model", ""))
         price = price_of(model, self.prices)
-        if price is None:
+        if price is None and self.budget_usd is not None:
             raise Refusal(
                 f"The price of the model {model!r:.100} is unknown, so the budget cannot be kept.",
-                hint="Use another model, or give its price to the model gateway.",
+                hint="Use another model, or set budget.tokens in place of budget.usd.",
                 code="price_unknown",
             )
         require_bounded(request.body)
-        worst = worst_case_usd(request, price)
+        usd, tokens = worst_case(request, price)
         line = None
         # The lock spans check and reservation: two requests must not both fit into the same rest.
         with self._lock, contextlib.nullcontext() if self.log is None else self.log.held():
             if self.log is not None:
-                self._others_usd = self.log.spent_usd(without=self._own)
-            committed = self.spent_usd + self.reserved_usd
-            if committed + worst > self.budget_usd:
-                raise Refusal(
-                    f"The budget would be exceeded: ${committed:.4f} of ${self.budget_usd:.4f} is"
-                    f" spent or reserved, and this request of {request.where} may cost up to"
-                    f" ${worst:.4f}.",
-                    hint="Raise budget.usd in the plan, approve it, and run `harness continue`.",
-                    code=BUDGET_SPENT,
-                )
+                self._others = self.log.spent(without=self._own)
+            self._require_room(request, usd, tokens)
             if self.log is not None:
                 line = self.log.reserve(
-                    session=request.asker.session, role=request.asker.role, usd=worst
+                    session=request.asker.session,
+                    role=request.asker.role,
+                    usd=usd,
+                    tokens=tokens,
+                    model=model[:100],
                 )
                 self._own.add(line)
-            self.reserved_usd += worst
-        return Reservation(role=request.asker.role, price=price, worst_usd=worst, line=line)
+            self.reserved_usd += usd
+            self.reserved_tokens += tokens
+        return Reservation(
+            role=request.asker.role,
+            price=price,
+            worst_usd=usd,
+            worst_tokens=tokens,
+            line=line,
+        )
+
+    def _require_room(self, request: RecordedRequest, usd: float, tokens: int) -> None:
+        """Raises Refusal (budget_spent) where the worst case does not fit into a budget."""
+        limit_usd, limit_tokens = self.budget_usd, self.budget_tokens
+        paid = self.spent_usd + self.reserved_usd
+        if limit_usd is not None and paid + usd > limit_usd:
+            raise _over(
+                request,
+                "usd",
+                f"${paid:.4f} of ${limit_usd:.4f} is",
+                f"cost up to ${usd:.4f}",
+            )
+        used = self.spent_tokens + self.reserved_tokens
+        if limit_tokens is not None and used + tokens > limit_tokens:
+            raise _over(
+                request,
+                "tokens",
+                f"{used:,} of {limit_tokens:,} tokens are",
+                f"take up to {tokens:,}",
+            )
 
     def settle(self, reservation: Reservation, usage: Mapping[str, Any] | None) -> float:
         """Replace a reservation by the real cost, and return it in dollars; without `usage` it is
         the worst case."""
-        usd = reservation.worst_usd if usage is None else reservation.price.cost(usage)
-        counts = {name: usage.get(name, 0) for name in COUNTED} if usage is not None else {}
+        usd, tokens = reservation.worst_usd, reservation.worst_tokens
+        counts: dict[str, int] = {}
+        if usage is not None:
+            counts = {name: usage.get(name) or 0 for name in COUNTED}
+            price = reservation.price
+            usd = 0.0 if price is None else price.cost(usage)
+            tokens = tokens_of(counts)
         with self._lock:
-            # Not below zero: a sum of floats that is taken apart again may end at -1e-17.
-            self.reserved_usd = max(0.0, self.reserved_usd - reservation.worst_usd)
+            self._give_back(reservation)
             before = self.roles.get(reservation.role, RoleSpending())
-            more = {name: getattr(before, name) + (count or 0) for name, count in counts.items()}
+            more = {name: getattr(before, name) + count for name, count in counts.items()}
             self.roles[reservation.role] = replace(
-                before, requests=before.requests + 1, usd=before.usd + usd, **more
+                before,
+                requests=before.requests + 1,
+                usd=before.usd + usd,
+                tokens=before.tokens + tokens,
+                **more,
             )
-        self._write(reservation, usd, counts)
+        self._write(reservation, usd, counts, tokens)
         return usd
 
     def release(self, reservation: Reservation) -> None:
         """Nothing was charged: the request was never sent, or the service refused it."""
         with self._lock:
-            self.reserved_usd = max(0.0, self.reserved_usd - reservation.worst_usd)
-        self._write(reservation, 0.0, {})
+            self._give_back(reservation)
+        self._write(reservation, 0.0, {}, 0)
 
-    def _write(self, reservation: Reservation, usd: float, counts: Mapping[str, Any]) -> None:
+    def _give_back(self, reservation: Reservation) -> None:
+        # Not below zero: a sum of floats that is taken apart again may end at -1e-17.
+        left = self.reserved_usd - reservation.worst_usd
+        self.reserved_usd = max(0.0, left)
+        self.reserved_tokens -= reservation.worst_tokens
+
+    def _write(
+        self,
+        reservation: Reservation,
+        usd: float,
+        counts: Mapping[str, int],
+        tokens: int,
+    ) -> None:
         if self.log is not None and reservation.line is not None:
-            self.log.settle(reservation.line, usd=usd, usage=counts)
+            self.log.settle(
+                reservation.line,
+                usd=usd,
+                usage=counts,
+                tokens=tokens,
+            )
+
+
+def _over(request: RecordedRequest, name: str, spent: str, worst: str) -> Refusal:
+    return Refusal(
+        f"The budget would be exceeded: {spent} spent or reserved, and this request of"
+        f" {request.where} may {worst}.",
+        hint=f"Raise budget.{name} in the plan, approve it, and run `harness continue`.",
+        code=BUDGET_SPENT,
+    )

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SUBAGENT = "x-claude-code-agent-id"
-KEYS = frozenset({"authorization", "x-api-key", "cookie", "proxy-authorization"})
-"""Headers that carry a secret; they are neither kept nor forwarded."""
+SESSION = "x-harness-session"
+"""The header of a session whose other headers are the service's."""
+LOGIN = "authorization"
+KEYS = frozenset({LOGIN, SESSION, "x-api-key", "cookie", "proxy-authorization"})
+"""Headers that carry a secret; they are not kept, and not forwarded but for a passed login."""
 
 Block = dict[str, Any]
 
@@ -37,6 +40,9 @@ class RecordedRequest:
     """Lower-case names, without keys."""
     subagent: str | None = None
     query: str = ""
+    path: str = "/v1/messages"
+    login: "Login | None" = None
+    """The CLI's own, where it is passed on."""
 
     @property
     def where(self) -> str:
@@ -46,6 +52,27 @@ class RecordedRequest:
     @property
     def stream(self) -> bool:
         return bool(self.body.get("stream"))
+
+
+class Login:
+    """A header value on its way to the service. It has no text form, and is no part of a copy."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return "Login()"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a login is not kept")
+
+    def __deepcopy__(self, _: Any) -> "Login":
+        return Login("")
+
+    def header(self) -> dict[str, str]:
+        return {LOGIN: self._value}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +87,14 @@ class Message:
 
 
 def read_request(
-    asker: Asker, headers: dict[str, str], body: dict[str, Any], size: int, query: str = ""
+    asker: Asker,
+    headers: dict[str, str],
+    body: dict[str, Any],
+    size: int,
+    query: str = "",
+    *,
+    path: str = "/v1/messages",
+    login: Login | None = None,
 ) -> RecordedRequest:
     kept = {name.lower(): value for name, value in headers.items() if name.lower() not in KEYS}
     messages = body.get("messages")
@@ -77,6 +111,8 @@ def read_request(
         headers=kept,
         subagent=kept.get(SUBAGENT),
         query=query,
+        path=path,
+        login=login,
     )
 
 
@@ -188,7 +224,7 @@ class EventReader:
                 except ValueError:
                     continue
                 if isinstance(data, dict):
-                    self._take(data)
+                    self.take(data)
 
     def message(self) -> dict[str, Any] | None:
         """Content, stop_reason and usage as the JSON form has them; None if the answer is
@@ -198,7 +234,8 @@ class EventReader:
         content = [self.blocks[index] for index in sorted(self.blocks)]
         return {"content": content, "stop_reason": self.stop_reason, "usage": self.usage}
 
-    def _take(self, data: dict[str, Any]) -> None:
+    def take(self, data: dict[str, Any]) -> None:
+        """One event."""
         kind, index, delta = data.get("type"), data.get("index", -1), data.get("delta", {})
         if kind == "message_start":
             self.usage |= _usage(data.get("message", {}))

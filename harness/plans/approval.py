@@ -11,6 +11,7 @@ from harness.artifacts.objects import copy_file, store_bytes
 from harness.artifacts.trees import this_tree
 from harness.artifacts.vault_key import existing_key, vault_key
 from harness.domain.findings import Finding
+from harness.domain.prices import DEFAULT_MODEL, model_of
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
 from harness.files import sha256_bytes
 from harness.guard.accepted import accept_on_record, read_accepted
@@ -83,7 +84,11 @@ def check_plan(
     except UsageError as error:
         return PlanCheck(path=str(path), problems=(error,), findings=())
     review = review_plan(
-        layout, draft.plan, approved=_approved_before(layout, environment), probe=probe
+        layout,
+        draft.plan,
+        approved=_approved_before(layout, environment),
+        probe=probe,
+        model=model_of(environment),
     )
     findings = notes(layout.root, draft.plan, review, by_person=by_person)
     return PlanCheck(
@@ -113,6 +118,7 @@ def approve_plan(
     on_changes: Callable[[Changes], None] = lambda changes: None,
     first_too: bool = False,
     probe: ScorerProbe | None = None,
+    model: str = DEFAULT_MODEL,
 ) -> ApprovedPlan:
     """Freeze plan, scorer and data; move rows of held-out and a hidden validation to the vault.
 
@@ -135,11 +141,7 @@ def approve_plan(
     read_accepted(layout)
     draft = read_draft(root, path)
     placed, plan = in_its_place(project, draft), draft.plan
-    review = review_plan(
-        layout, plan, approved=_secret_hashes(project), by_person=True, probe=probe
-    )
-    if review.problems:
-        raise as_one_error(draft.relative, review.problems)
+    review = _reviewed(project, draft, probe, model)
     on_findings(notes(root, plan, review, by_person=True))
     # From here on by what lies in the vault: nobody exchanges it after it was shown.
     scorer = freeze_scorer(root, plan, layout.objects)
@@ -164,6 +166,26 @@ def approve_plan(
     record_judge(project, by=by)
     remove_taken(draft, placed)
     return approved
+
+
+def _reviewed(
+    project: Project,
+    draft: Draft,
+    probe: ScorerProbe | None,
+    model: str,
+) -> Review:
+    """Raises the problem, or one PlanError for several."""
+    review = review_plan(
+        project.layout,
+        draft.plan,
+        approved=_secret_hashes(project),
+        by_person=True,
+        probe=probe,
+        model=model,
+    )
+    if review.problems:
+        raise as_one_error(draft.relative, review.problems)
+    return review
 
 
 def _show_changes(

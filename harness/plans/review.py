@@ -12,6 +12,7 @@ from harness.artifacts.content import MAX_TEXT_BYTES, decode, read_bytes
 from harness.artifacts.locate import Layout
 from harness.artifacts.vault_key import existing_key
 from harness.domain.findings import Finding
+from harness.domain.prices import DEFAULT_MODEL
 from harness.domain.records import LEAST_SEEDS
 from harness.errors import HarnessError, NotFoundError, PlanError
 from harness.plans.data_review import data_findings, hidden_labels
@@ -27,6 +28,7 @@ from harness.plans.held_out import (
 )
 from harness.plans.labels import class_problems, label_problems
 from harness.plans.metric_names import metric_notes, require_metric_spelled
+from harness.plans.model_budget import budget_problems
 from harness.plans.parse import Plan, parse_plan
 from harness.plans.row_search import Found, Secret, search
 from harness.plans.schema import Data
@@ -113,10 +115,11 @@ def review_plan(
     approved: Mapping[str, Sequence[str]],
     by_person: bool = False,
     probe: ScorerProbe | None = None,
+    model: str = DEFAULT_MODEL,
 ) -> Review:
     """Check interpreter, scorer, tables, and whether held-out and a hidden validation can be moved.
     `approved` are the hashes of these files of all approvals so far, oldest first; `probe` tries a
-    script that scores.
+    script that scores; `model` is what sessions ask.
 
     Rows that lie in the vault already are looked for elsewhere only `by_person`: whoever may ask as
     often as he likes whether a file holds them would be told what they are. So it is with groups,
@@ -124,6 +127,7 @@ def review_plan(
     """
     root, review = layout.root, Review()
     review.collect(lambda: require_interpreter(layout.settings))
+    review.problems += budget_problems(plan.budget, model)
     script = plan.scorer_script
     if script is not None:
         review.closure = review.collect(lambda: import_closure(root, script))

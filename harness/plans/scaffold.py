@@ -33,7 +33,7 @@ oracle:
   seeds: 3
   queries: 20                         # held-out evaluations
 training: {entry: TODO, checkpoint_every: 10}   # e.g. python train.py
-budget: {experiments: 8, run_minutes: 5, total_minutes: 40}   # usd: for a real model endpoint
+budget: {experiments: 8, run_minutes: 5, total_minutes: 40}   # tokens or usd: for a real model
 loop: {stop_tier: must, patience: 3}
 gates: {mode: auto}                   # supervised | auto | full-auto
 agents: {profile: default}

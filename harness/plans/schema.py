@@ -190,6 +190,8 @@ class Budget(PlanPart):
     run_minutes: Positive
     total_minutes: Positive
     usd: Positive | None = None
+    tokens: Count | None = None
+    """Of models, read and written, from the cache or not."""
 
 
 class Loop(PlanPart):

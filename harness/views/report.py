@@ -20,9 +20,8 @@ from harness.domain.statuses import (
 from harness.evaluation.outcome import explain
 from harness.evaluation.predict_code import whose
 from harness.evaluation.released import bits_limit, bits_told
-from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
-from harness.ledger.spending import spent_usd
+from harness.ledger.spending import spent
 from harness.views.snapshot import experiment_row, split_score
 from harness.views.tables import score_text, tier_text
 
@@ -43,7 +42,8 @@ def report(project: Project) -> dict[str, Any]:
     own = [one for one in everything if one.plan == approved.name]
     content = approved.content
     oracle, budget = content["oracle"], content["budget"]
-    limit_usd = budget.get("usd")
+    usd, tokens = budget.get("usd"), budget.get("tokens")
+    paid = spent(ledger, project.layout, approved.name)
     return {
         "plan": {
             "name": approved.name,
@@ -66,14 +66,10 @@ def report(project: Project) -> dict[str, Any]:
                 "used": round(ledger.training_seconds(approved.name) / 60, 1),
                 "of": budget["total_minutes"],
             },
-            "usd": None if limit_usd is None else _usd(project, approved, limit_usd),
+            "usd": None if usd is None else {"used": round(paid.usd, 2), "of": usd},
+            "tokens": None if tokens is None else {"used": paid.tokens, "of": tokens},
         },
     }
-
-
-def _usd(project: Project, approved: ApprovedPlan, limit: float) -> dict[str, float]:
-    used = spent_usd(project.ledger, project.layout, approved.name)
-    return {"used": round(used, 2), "of": limit}
 
 
 def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
@@ -271,6 +267,9 @@ def _spent(document: Mapping[str, Any]) -> Iterator[str]:
             yield from _wrapped(used, item=True)
     if budget["usd"] is not None:
         yield f"- models: {budget['usd']['used']:.2f} of {budget['usd']['of']:.2f} USD"
+    if budget["tokens"] is not None:
+        tokens = budget["tokens"]
+        yield f"- models: {tokens['used']:,} of {tokens['of']:,} tokens"
 
 
 def _wrapped(text: str, *, item: bool = False) -> list[str]:

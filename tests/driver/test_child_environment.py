@@ -15,10 +15,12 @@ from harness.driver.environment import (
     bundled_cli,
     child_environment,
     confinement,
+    link_login,
     write_launcher,
 )
 from harness.judge.confinement import MOST_CLOSED
 from harness.ledger.project import Project
+from harness.model_gateway.service import Service
 from harness.sandbox.none import NoSandbox
 
 ENV = Path("/usr/bin/env")
@@ -39,6 +41,7 @@ def environment_of(folders: SessionFolders) -> dict[str, str]:
         gateway_key="key-of-the-session",
         interpreter=None,
         retries=1,
+        service=Service(),
     )
 
 
@@ -51,6 +54,19 @@ def test_it_holds_the_key_of_its_session_and_folders_of_its_own_only(
     for name in ("HOME", "TMPDIR", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR"):
         assert Path(environment[name]).is_relative_to(folders.inside)
     assert "ANTHROPIC_CUSTOM_HEADERS" not in environment
+
+
+def test_a_login_is_a_link_that_is_gone_with_the_session(
+    folders: SessionFolders, tmp_path: Path
+) -> None:
+    login = tmp_path / ".credentials.json"
+    login.write_text("of a test")
+    place = folders.config / ".credentials.json"
+    link_login(folders, login)
+    assert (place.is_symlink(), place.resolve()) == (True, login)
+    link_login(folders, None)
+    assert not place.is_symlink()
+    assert login.read_text() == "of a test"
 
 
 def test_the_launcher_passes_on_nothing_but_what_the_sdk_sets(folders: SessionFolders) -> None:

@@ -20,6 +20,7 @@ from harness.model_gateway.gateway import RETRIES, Gateway
 from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter
 from harness.model_gateway.scripted import Scripted
+from harness.model_gateway.service import Service
 from harness.model_gateway.wire import Asker, read_request
 
 
@@ -42,7 +43,7 @@ def test_a_scenario_needs_neither_key_nor_budget(project: Project, tmp_path: Pat
 
 
 def test_a_live_gateway_needs_a_budget_in_the_plan(project: Project) -> None:
-    with pytest.raises(RefusedError, match=r"budget\.usd"):
+    with pytest.raises(RefusedError, match=r"neither budget\.tokens nor budget\.usd"):
         open_gateway(project, project.plan(), {"ANTHROPIC_API_KEY": "k"})
 
 
@@ -104,6 +105,7 @@ def test_a_cut_session_is_closed_with_what_it_may_have_cost(project: Project) ->
 
 
 def test_a_live_endpoint_is_asked_again_more_patiently() -> None:
-    gateway = Gateway(Live(upstream="http://127.0.0.1:9", key="k", meter=Meter(budget_usd=1.0)))
+    live = Live(service=Service(url="http://127.0.0.1:9"), meter=Meter(budget_usd=1.0))
+    gateway = Gateway(live)
     assert not isinstance(gateway.answerer, Scripted)
     assert gateway.retries == RETRIES

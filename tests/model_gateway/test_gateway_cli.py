@@ -17,6 +17,7 @@ from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter
 from harness.model_gateway.scenario import parse_scenario
 from harness.model_gateway.scripted import Scripted
+from harness.model_gateway.service import Service
 from harness.model_gateway.wire import Asker
 from harness.sandbox.select import SANDBOXES, available
 from tests.model_gateway.kept import keep
@@ -170,8 +171,7 @@ def test_an_unforeseen_session_ends_loudly(tmp_path):
 
 def test_a_budget_refusal_is_not_retried_by_the_cli(tmp_path):
     answerer = Live(
-        upstream="http://127.0.0.1:9",
-        key="k",
+        service=Service(url="http://127.0.0.1:9"),
         meter=Meter(budget_usd=0.0001),
         trust_environment=False,
     )

@@ -123,6 +123,8 @@ class Session(Late):
     detail: str = ""
     turns: int = 0
     cost_usd: float | None = None
+    usage: dict[str, int] = field(default_factory=dict)
+    """As the CLI counts it."""
 
 
 @dataclass(frozen=True, kw_only=True)

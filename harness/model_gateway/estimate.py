@@ -1,0 +1,176 @@
+"""What a night of the loop is expected to cost, before it begins.
+
+A session that was metered here says what one of its role takes; until then the loads below are
+assumed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.domain.prices import DEFAULT_MODEL, Price, price_of
+from harness.ledger.spending import Paid, tokens_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """One session of a role, as it is assumed."""
+
+    sessions: float
+    """For each experiment."""
+    requests: int
+    prompt: int
+    """Tokens of the first request."""
+    growth: int
+    """Tokens that each further one adds."""
+    answer: int
+    """Tokens of each answer."""
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """Each request writes what is new to the cache and reads the rest from it."""
+        more = self.requests - 1
+        read = sum(self.prompt + self.growth * turn for turn in range(more))
+        return {
+            "input_tokens": 0,
+            "output_tokens": self.requests * self.answer,
+            "cache_creation_input_tokens": self.prompt + self.growth * more,
+            "cache_read_input_tokens": read,
+        }
+
+
+LOADS: dict[str, Load] = {
+    "model-builder": Load(
+        sessions=1,
+        requests=25,
+        prompt=20_000,
+        growth=1_500,
+        answer=700,
+    ),
+    "oracle": Load(
+        sessions=1,
+        requests=6,
+        prompt=15_000,
+        growth=1_000,
+        answer=500,
+    ),
+    "training-checker": Load(
+        sessions=0.5,
+        requests=10,
+        prompt=15_000,
+        growth=2_000,
+        answer=600,
+    ),
+}
+"""Role -> what is assumed of it. A research-scout works only where the plan names references."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    tokens: float = 0.0
+    usd: float | None = 0.0
+    """None where the model has no price here."""
+
+    def plus(self, other: "Cost", times: float = 1.0) -> "Cost":
+        both = self.usd is not None and other.usd is not None
+        return Cost(
+            tokens=self.tokens + times * other.tokens,
+            usd=(self.usd or 0.0) + times * (other.usd or 0.0) if both else None,
+        )
+
+
+def assumed(role: str, model: str) -> Cost:
+    """One session of the role on the model."""
+    load = LOADS.get(role)
+    if load is None:
+        return Cost()
+    price, usage = price_of(model, {}), load.usage
+    return Cost(
+        tokens=tokens_of(usage),
+        usd=None if price is None else _dollars(price, load),
+    )
+
+
+def _dollars(price: Price, load: Load) -> float:
+    # Request by request: a long prompt may have a price of its own.
+    total, before = 0.0, 0
+    for turn in range(load.requests):
+        prompt = load.prompt + load.growth * turn
+        total += price.cost(
+            {
+                "cache_creation_input_tokens": prompt - before,
+                "cache_read_input_tokens": before,
+                "output_tokens": load.answer,
+            }
+        )
+        before = prompt
+    return total
+
+
+def measured(paid: Sequence[Paid]) -> dict[str, Cost]:
+    """Role -> the mean of its sessions that were metered."""
+    sums: dict[str, Cost] = {}
+    sessions: dict[str, set[str]] = {}
+    for one in paid:
+        before = sums.get(one.role, Cost())
+        now = Cost(tokens=one.tokens, usd=one.usd)
+        sums[one.role] = before.plus(now)
+        sessions.setdefault(one.role, set()).add(one.session)
+    return {role: Cost().plus(total, 1 / len(sessions[role])) for role, total in sums.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Night:
+    """What a loop is expected to take, and the most that it can."""
+
+    experiments: int
+    model: str
+    expected: Cost
+    from_measured: tuple[str, ...]
+    """Roles of which sessions were metered; the others are assumed."""
+    most_usd: float | None
+    most_tokens: int | None
+
+    @property
+    def words(self) -> str:
+        about = f"about {self.expected.tokens / 1e6:.1f} million tokens"
+        if self.expected.usd is not None:
+            about += f" (${self.expected.usd:.2f} at list prices)"
+        basis = "assumed loads, docs/cost.md"
+        if self.from_measured:
+            basis = f"measured here: {', '.join(self.from_measured)}"
+        return (
+            f"models: {about} expected for {self.experiments} experiments on {self.model}"
+            f" ({basis}); at most {self._most}"
+        )
+
+    @property
+    def _most(self) -> str:
+        parts = []
+        if self.most_usd is not None:
+            parts.append(f"${self.most_usd:.2f} (budget.usd)")
+        if self.most_tokens is not None:
+            parts.append(f"{self.most_tokens:,} tokens (budget.tokens)")
+        return " and ".join(parts)
+
+
+def night(
+    experiments: int,
+    paid: Sequence[Paid],
+    *,
+    model: str = DEFAULT_MODEL,
+    most_usd: float | None = None,
+    most_tokens: int | None = None,
+) -> Night:
+    """`most_usd`, `most_tokens`: what is left of the budget."""
+    known, total = measured(paid), Cost()
+    for role, load in LOADS.items():
+        each = known.get(role) or assumed(role, model)
+        total = total.plus(each, experiments * load.sessions)
+    return Night(
+        experiments=experiments,
+        model=model,
+        expected=total,
+        from_measured=tuple(role for role in LOADS if role in known),
+        most_usd=most_usd,
+        most_tokens=most_tokens,
+    )

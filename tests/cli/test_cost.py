@@ -1,0 +1,86 @@
+"""What models took, as a person asks for it; and a budget that cannot pay is said before a night."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.clock import ManualClock
+from harness.domain.prices import PRICES_OF
+from harness.ledger.spending import SpendingLog
+from tests.cli.journey import Journey, make_project
+
+BUDGET = "experiments: 8, run_minutes: 2, total_minutes: 20"
+USAGE = {
+    "input_tokens": 10,
+    "output_tokens": 500,
+    "cache_creation_input_tokens": 20_000,
+    "cache_read_input_tokens": 100_000,
+}
+
+
+@pytest.fixture(scope="module")
+def journey(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    base = tmp_path_factory.mktemp("cost")
+    made = make_project(base / "project", base / "home")
+    plan = made.root / "plan.md"
+    plan.write_text(plan.read_text().replace(BUDGET, f"{BUDGET}, usd: 9, tokens: 5000000"))
+    for words in (("init",), ("plan", "approve")):
+        assert made.harness(*words).exit_code == 0
+    return made
+
+
+def test_nothing_yet_is_said_with_what_is_expected(journey: Journey) -> None:
+    said = journey.harness("cost")
+    assert said.exit_code == 0
+    assert "nothing was metered yet" in said.stdout
+    assert "expected of the 8 experiments that the plan has left: " in said.stdout
+    assert "(assumed; docs/cost.md)" in said.stdout
+
+
+def test_by_role_experiment_and_day(journey: Journey) -> None:
+    log = SpendingLog(journey.state / "spending.jsonl", "toy", ManualClock())
+    for role, usd in (("model-builder", 0.25), ("model-builder", 0.5), ("oracle", 0.125)):
+        name = log.reserve(session=f"{role}-1", role=role, usd=3.0, tokens=190_000, model="m")
+        log.settle(name, usd=usd, usage=USAGE)
+    log.reserve(session="cut", role="oracle", usd=2.0, tokens=150_000, model="m")
+    told = journey.harness("cost", "--json").document
+    each = sum(USAGE.values())
+    assert told["prices"]["of"] == PRICES_OF
+    assert (told["total"]["requests"], told["total"]["unknown"]) == (4, 1)
+    assert told["total"]["tokens"] == 3 * each + 150_000
+    assert told["total"]["usd"] == 2.875
+    assert told["budget"] == {
+        "usd": {"used": 2.875, "of": 9},
+        "tokens": {"used": 3 * each + 150_000, "of": 5_000_000},
+    }
+    builder, oracle = told["roles"]
+    assert (builder["role"], builder["sessions"], builder["requests"]) == ("model-builder", 1, 2)
+    assert builder["a_session"]["measured"] == {"tokens": 2 * each, "usd": 0.75}
+    assert builder["a_session"]["projected"]["tokens"] > 0
+    assert oracle["sessions"] == 2
+    assert [(row["day"], row["requests"]) for row in told["days"]] == [("2026-01-01", 4)]
+    assert [row["experiment"] for row in told["experiments"]] == ["none yet"]
+    assert told["next"]["measured"] == ["model-builder", "oracle"]
+    shown = journey.harness("cost").stdout
+    assert "in all: " in shown
+    assert f"list prices of {PRICES_OF}" in shown
+    assert "1 requests broke off" in shown
+    page = journey.harness("report").stdout
+    assert f"- models: {3 * each + 150_000:,} of 5,000,000 tokens" in page
+
+
+def test_a_budget_that_pays_no_request_is_no_plan(tmp_path: Path) -> None:
+    made = make_project(tmp_path / "project", tmp_path / "home")
+    plan = made.root / "plan.md"
+    plan.write_text(plan.read_text().replace(BUDGET, f"{BUDGET}, usd: 1"))
+    assert made.harness("init").exit_code == 0
+    checked = made.harness("plan", "check", "--json")
+    assert checked.exit_code == 2
+    (problem,) = checked.document["problems"]
+    assert problem["code"] == "budget_too_small"
+    assert "may cost up to $3.06 on claude-opus-5-5" in problem["message"]
+    assert (
+        made.harness("plan", "approve", "--json").document["error"]["code"] == "budget_too_small"
+    )
+    cheap = made.harness("plan", "check", ANTHROPIC_MODEL="claude-haiku-5-5")
+    assert cheap.exit_code == 0, cheap.stderr

@@ -1,0 +1,60 @@
+"""docs/cost.md is rendered from the prices, and its figures are those of a night step by step."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.domain.prices import FAMILIES, PRICES_OF
+from harness.ledger.spending import Paid
+from harness.model_gateway.estimate import LOADS, assumed, night
+
+ROOT = Path(__file__).resolve().parents[2]
+OPUS = "claude-opus-5-5"
+
+
+def test_the_page_is_what_the_prices_say() -> None:
+    done = subprocess.run(
+        [sys.executable, "docs/cost.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    text = (ROOT / "docs/cost.md").read_text("utf-8")
+    assert f"List prices of {PRICES_OF}" in text
+    assert all(f"| {name} |" in text for name in FAMILIES)
+    (usd,) = re.findall(rf"\| {OPUS} \| [\d.]+ \| ([\d.]+) \|\n", text)
+    assert float(usd) == pytest.approx(by_hand(), abs=0.005)
+
+
+def by_hand() -> float:
+    """Eight experiments, each request on its own: 4, 5, 0.2 and 20 dollars a million."""
+    total = 0.0
+    for load in LOADS.values():
+        for turn in range(load.requests):
+            new = load.prompt if turn == 0 else load.growth
+            old = 0 if turn == 0 else load.prompt + load.growth * (turn - 1)
+            total += 8 * load.sessions * (new * 5 + old * 0.2 + load.answer * 20) / 1e6
+    return total
+
+
+def test_what_was_metered_takes_the_place_of_what_is_assumed() -> None:
+    one = {"plan": "p", "session": "a", "role": "oracle", "usd": 2.0, "tokens": 1000}
+    paid = [Paid(**one), Paid(**one), Paid(**{**one, "session": "b", "usd": 5.0})]
+    rest = night(2, paid, model=OPUS, most_usd=9.0)
+    others = sum(
+        load.sessions * (assumed(role, OPUS).usd or 0.0)
+        for role, load in LOADS.items()
+        if role != "oracle"
+    )
+    assert rest.from_measured == ("oracle",)
+    assert rest.expected.usd == pytest.approx(2 * (4.5 + others))
+    assert "measured here: oracle" in rest.words
+    assert "at most $9.00 (budget.usd)" in rest.words
+
+
+def test_a_model_without_a_price_has_tokens_alone() -> None:
+    rest = night(1, [], model="my-deployment", most_tokens=1_000_000)
+    assert rest.expected.usd is None
+    assert "$" not in rest.words
+    assert "at most 1,000,000 tokens (budget.tokens)" in rest.words
