@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from harness.files import sha256_bytes
+from harness.model_gateway.service import Proof
 from harness.model_gateway.wire import LOGIN, SESSION, Asker, error_body
 
 ASKER = "harness.asker"
@@ -49,13 +50,14 @@ class Doorkeeper:
 
     application: ASGIApp
     admission: Admission
+    proof: Proof
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.application(scope, receive, send)
             return
         refusal = _foreign(scope)
-        keys = _shown(scope)
+        keys = _shown(scope, self.proof)
         asker = self.admission.asker_of(keys[0]) if len(keys) == 1 else None
         if refusal is None and asker is None:
             message = "No living session of this model gateway has this key."
@@ -66,11 +68,12 @@ class Doorkeeper:
         await self.application({**scope, ASKER: asker}, receive, send)
 
 
-def _shown(scope: Scope) -> list[bytes]:
-    """The secret by which a session is known: in our header; else its key; else its token."""
-    for given in (_values(scope, _SESSION), _values(scope, _KEY)):
-        if given:
-            return given
+def _shown(scope: Scope, proof: Proof) -> list[bytes]:
+    """The secrets in the one header by which sessions of this service are known."""
+    if proof is Proof.HEADER:
+        return _values(scope, _SESSION)
+    if proof is Proof.KEY:
+        return _values(scope, _KEY)
     logins = _values(scope, LOGIN.encode())
     return [value.removeprefix(_BEARER) for value in logins]
 

@@ -179,7 +179,7 @@ class Gateway:
             exception_handlers={Exception: self._broken, 404: _not_found, 405: _not_found},
             lifespan=lifespan,
         )
-        return Doorkeeper(routed, self._admission)
+        return Doorkeeper(routed, self._admission, self.service.proof)
 
     async def _messages(self, http: Request) -> Response:
         raw = await _body(http)

@@ -11,7 +11,15 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
 
 from harness.clock import iso
 from harness.domain.commands import for_helpers
@@ -30,14 +38,16 @@ _SAID = 200
 Tell = Callable[[str], None]
 
 
-class _Stays(HTTPRedirectHandler):
-    """Follows nobody to another server: what is told is for the named one."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-_OPENER = build_opener(_Stays)
+# Without a handler for redirects: what is told is for the named server alone.
+_OPENER = OpenerDirector()
+for _handler in (
+    ProxyHandler(),
+    HTTPHandler(),
+    HTTPSHandler(),
+    HTTPDefaultErrorHandler(),
+    HTTPErrorProcessor(),
+):
+    _OPENER.add_handler(_handler)
 
 
 class Notifier:

@@ -1,4 +1,4 @@
-"""What models took, as a person asks for it; and a budget that cannot pay is said before a night."""
+"""What models took, as a person asks for it; a budget that cannot pay is said before a night."""
 
 from pathlib import Path
 

@@ -298,6 +298,7 @@ STOPS: dict[str, tuple[LoopState, str]] = {
     ),
     "all experiments used": (state(closed(1, DISCARDED), limits=limits(experiments=1)), "budget"),
     "all minutes used": (state(spent=LoopSpending(minutes=40.0)), "budget"),
+    "all tokens used": (state(spent=LoopSpending(tokens=9), limits=limits(tokens=9)), "budget"),
     "all dollars used": (state(spent=LoopSpending(usd=2.0), limits=limits(usd=2.0)), "budget"),
     "dollars used before the oracle": (
         state(SCORED, sessions=BUILT, spent=LoopSpending(usd=2.0), limits=limits(usd=2.0)),

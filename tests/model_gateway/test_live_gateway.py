@@ -21,7 +21,14 @@ from harness.model_gateway.meter import Meter
 from harness.model_gateway.scenario import Recording, read_scenario
 from harness.model_gateway.scripted import Scripted
 from harness.model_gateway.service import Service as ModelService
-from harness.model_gateway.wire import Asker, Message, as_events, as_json, read_request
+from harness.model_gateway.wire import (
+    Asker,
+    EventReader,
+    Message,
+    as_events,
+    as_json,
+    read_request,
+)
 
 MODEL = "claude-haiku-4-5-20251001"  # 1 and 5 dollars a million tokens
 USAGE = {
@@ -477,7 +484,7 @@ def test_a_stream_is_closed_when_its_observer_raises():
 
     async def read() -> Bytes:
         source = Bytes()
-        stream = _Stream(httpx.Response(200, stream=source), learn)
+        stream = _Stream(httpx.Response(200, stream=source), EventReader(), learn)
         with pytest.raises(GatewayError, match="no room"):
             async for _ in stream.chunks():
                 pass

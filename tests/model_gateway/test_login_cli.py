@@ -1,5 +1,5 @@
-"""The real Claude Code CLI with a login of its own, a subscription's token, Bedrock and Vertex, through
-the gateway to a fake service on loopback. Dummy bearers only."""
+"""The real Claude Code CLI with a login of its own, a subscription's token, Bedrock and Vertex,
+through the gateway to a fake service on loopback. Dummy bearers only."""
 
 import json
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""A login of the CLI's own goes to the service and nowhere else; the session is known by a header of
-ours. Dummy bearers only, and a fake service on loopback."""
+"""A login of the CLI's own goes to the service and nowhere else; the session is known by a header
+of ours. Dummy bearers only, and a fake service on loopback."""
 
 import copy
 import pickle
@@ -42,7 +42,7 @@ def gateway_to(service: Service, tmp_path: Path, **more: object) -> Gateway:
         budget_tokens=1_000_000,
         log=SpendingLog(tmp_path / "spending.jsonl", "p"),
     )
-    live = Live(service=place, meter=meter, trust_environment=False, **more)  # type: ignore[arg-type]
+    live = Live(service=place, meter=meter, trust_environment=False, **more)  # type: ignore
     return Gateway(live, service=place)
 
 
@@ -76,6 +76,11 @@ def test_a_login_alone_is_no_session(service: Service, tmp_path: Path) -> None:
         )
         assert bare.status_code == 401
         assert "dummy-of-a-test" not in bare.text
+    with gateway_to(service, tmp_path) as gateway, gateway.admitted(Asker(role="b")) as secret:
+        # What proves a session is one header: its secret proves nothing in another.
+        for name, value in (("x-api-key", secret), ("authorization", f"Bearer {secret}")):
+            answer = CLIENT.post(f"{gateway.url}/v1/messages", json=BODY, headers={name: value})
+            assert answer.status_code == 401
     assert service.asked == []
 
 

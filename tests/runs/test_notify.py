@@ -44,6 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
         assert self.headers["content-type"] == "application/json"
         self.server.got.append(json.loads(body))
         self.send_response(self.server.status)
+        self.send_header("location", f"{self.server.address}/elsewhere")
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
@@ -141,6 +142,20 @@ def test_a_server_that_is_gone_and_a_program_that_is_not_there(
         "notify: no-such-program cannot be started: No such file or directory",
         "notify: http://127.0.0.1 was not reached: ConnectionRefusedError",
     ]
+
+
+def test_a_redirect_is_followed_to_nobody(
+    project: Project, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook.status = 307
+    notify = Notify(webhook=hook.address)
+    monkeypatch.setattr("harness.runs.notify._approved", lambda _project: notify)
+    said: list[str] = []
+    notifier = Notifier(project, said.append)
+    notifier.send(Notice.END, "over")
+    notifier.close()
+    assert said == ["notify: http://127.0.0.1 answered 307; the work goes on"]
+    assert len(hook.got) == 1
 
 
 def test_only_what_is_wanted_is_told(
