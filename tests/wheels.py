@@ -65,3 +65,10 @@ def packed(found: Distribution, folder: Path) -> Path:
             records.append(f"{written},,\n")
         archive.writestr(f"{inside}/RECORD", "".join([*records, f"{inside}/RECORD,,\n"]))
     return path
+
+
+def uv_takes(home: Path, folder: Path) -> None:
+    """uv's own settings, of a user: wheels from `folder` alone."""
+    place = home / ".config/uv"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "uv.toml").write_text(f'no-index = true\nfind-links = ["{folder}"]\n')

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wheels import needed, packed
+from tests.wheels import needed, packed, uv_takes
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs/users"
@@ -50,6 +50,7 @@ REPOSITORIES = {
 }
 MODULES = {"boosting": "lightgbm", "lightning": "lightning", "notebook": "IPython"}
 """What a page needs that `make setup` installs and a smaller environment may lack."""
+IN_CI = ("monorepo", "scikit-learn", "uv")
 CELLS = """\
 import json, os, sys
 os.environ["IPYTHONDIR"] = sys.argv[1]
@@ -100,8 +101,6 @@ class Newcomer:
             "OMP_NUM_THREADS": "1",
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": wheels,
-            "UV_NO_INDEX": "1",
-            "UV_FIND_LINKS": wheels,
             "UV_PYTHON_DOWNLOADS": "never",
             "UV_PYTHON": str(Path(sys.executable).resolve()),
         }
@@ -163,6 +162,7 @@ def newcomer(tmp_path: Path, request: pytest.FixtureRequest) -> Newcomer:
         f'[url "file://{home}/remotes/"]\n\tinsteadOf = https://github.com/you/\n'
     )
     if page in ("monorepo", "uv"):
+        uv_takes(home, home / "wheels")
         for found in needed(["numpy"]):
             packed(found, home / "wheels")
     if page == "huggingface":
@@ -221,8 +221,13 @@ def test_every_page_is_short_and_linked() -> None:
         assert f"](users/{page.name})" in linked, page.name
 
 
+@pytest.mark.slow
+@pytest.mark.parallel
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("page", executed())
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(one, marks=[pytest.mark.ci] if one in IN_CI else []) for one in executed()],
+)
 def test_a_page_leads_from_git_clone_to_a_kept_result(newcomer: Newcomer, page: str) -> None:
     if page in MODULES:
         pytest.importorskip(MODULES[page])

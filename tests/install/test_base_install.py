@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_first_start import table
-from tests.wheels import copied_source, needed, packed
+from tests.wheels import copied_source, needed, packed, uv_takes
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 README = (ROOT / "README.md").read_text("utf-8")
 LEFT_OUT = ("torch", "scipy", "claude_agent_sdk", "transformers", "sklearn", "datasketch")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.parallel]
 
 
 def words(beginning: str) -> str:
@@ -37,12 +37,11 @@ class Machine:
         copied_source(self.clone)
         for found in needed([*PROJECT["dependencies"], "setuptools"]):
             packed(found, base / "index")
+        uv_takes(self.home, base / "index")
         self.path = f"{base / 'own/bin'}{os.pathsep}{os.environ['PATH']}"
         self.offline = {
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": str(base / "index"),
-            "UV_NO_INDEX": "1",
-            "UV_FIND_LINKS": str(base / "index"),
             "UV_PYTHON": str(Path(sys.executable).resolve()),
             "UV_PYTHON_DOWNLOADS": "never",
         }
