@@ -48,6 +48,7 @@ def plan() -> PlanApproved:
         "tiers": {"must": 0.9},
         "seeds": 3,
         "queries": 20,
+        "bits": 40.0,
     }
     content = {"name": "bench", "objective": "Measure the ledger", "oracle": oracle}
     return PlanApproved(

@@ -51,8 +51,7 @@ def fill(root: Path, environment: dict[str, str], size: int) -> None:
     """Closed experiments up to `size`, as facts."""
     approved = plan()
     more = {"workflow": "deep-learning", "gates": {"mode": "autonomous"}, "budget": {}}
-    oracle = {**approved.content["oracle"], "bits": 40.0}
-    content = {**approved.content, **more, "oracle": oracle}
+    content = {**approved.content, **more}
     facts: list[Fact] = [replace(approved, content=content)]
     facts += [fact for number in range(1, size + 1) for fact in life(number)]
     with (

@@ -5,7 +5,7 @@ from typing import ClassVar
 from harness.domain.late import dataclass
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.ledger.chain import StoredFact
-from harness.ledger.facts.base import NEWEST_FIRST, Fact, LedgerPart, Note, from_body, listed
+from harness.ledger.facts.base import NEWEST_FIRST, Fact, LedgerPart, Note, from_body
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +89,9 @@ class ControlLedger(LedgerPart):
             if not noticed:
                 return []
             approved = self._value("SELECT max(at) FROM plans") or ""
-            closed = listed(CLOSED_EXPERIMENTS)
-            query = f"SELECT id FROM experiments WHERE status IN {closed}"
-            decided = {row["id"] for row in self._rows(query)}
+            named = {fact.experiment for fact, _ in noticed} - {None}
+            query = "SELECT status FROM experiments WHERE id = :id"
+            decided = {name for name in named if self._value(query, id=name) in CLOSED_EXPERIMENTS}
             return [
                 fact
                 for fact, at in noticed
