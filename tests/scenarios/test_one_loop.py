@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 from toy_project import PLAN, approved, builder, make_project, oracle, write_scenario
 
+from harness.domain.prices import DEFAULT_MODEL, FAMILIES
 from harness.domain.statuses import SandboxKind
 from harness.driver.loop_runner import open_gateway, run_loop
 from harness.ledger.project import Project
+from harness.model_gateway.costs import worst_case
+from harness.plans.model_budget import FIRST_BYTES, MOST_OUTPUT, first_request
 from harness.runs.lock import looping
 from harness.sandbox.select import choose
+from tests.model_gateway.kept import keep
 from tests.model_gateway.test_live_gateway import Service
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -86,6 +90,7 @@ def test_a_refusal_for_the_budget_stops_the_loop_for_the_budget(
         gateway = open_gateway(
             project, project.plan(), {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": service.url}
         )
+        requests = keep(gateway)
         told: list[str] = []
         ended = run_loop(
             project,
@@ -95,6 +100,18 @@ def test_a_refusal_for_the_budget_stops_the_loop_for_the_budget(
         )
         sessions = project.ledger.sessions()
     assert ended.reason == "budget", told
+    # Not the login is blamed, neither to the person nor in the ledger.
+    assert sessions[0].detail.startswith("budget: The budget would be exceeded")
+    assert not [text for text in told if "uthenticat" in text]
+    # What `plan check` takes the least budget from.
+    first = requests[0]
+    assert FIRST_BYTES <= first.bytes < 2 * FIRST_BYTES
+    assert (first.body["max_tokens"], first.body["model"]) == (MOST_OUTPUT, DEFAULT_MODEL)
+    told_usd, told_tokens = worst_case(first, FAMILIES[DEFAULT_MODEL])
+    least = first_request()
+    assert least.usd is not None
+    assert least.usd <= told_usd
+    assert least.tokens <= told_tokens
     assert "The budget would be exceeded" in ended.detail
     assert [item.outcome for item in sessions] == ["cut"], told
     assert len([item for item in service.asked if "count_tokens" not in item["path"]]) == 1
