@@ -236,6 +236,10 @@ class Episode:
         self.active = False
         """Whether a right row still changes the state; if not, callers may skip `step`."""
 
+    @property
+    def raised(self) -> bool:
+        return self._raised > 0
+
     def step(self, wrong: bool) -> EpisodeChange:
         if not wrong:
             self.hits = 0
@@ -272,6 +276,8 @@ class Surroundings(Protocol):
     training_loss: Series | None
     total_epochs: int | None
     """The planned total, in the unit of the rows' `epoch`; an epoch may have several rows."""
+    total_steps: int | None
+    """The planned total of steps."""
     by_epoch: bool
     """Whether most rows begin an epoch; else they are rows of steps."""
     knows: bool

@@ -41,6 +41,8 @@ KINDS: Mapping[str, AlarmKind] = {
         {
             "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
             "fatal_rows": Threshold(3, "rows in a row until it is fatal", _PERSISTENCE),
+            "often": Threshold(4, "rows, not in a row, until the warning", _PERSISTENCE),
+            "within": Threshold(10, "rows that hold so many", _PERSISTENCE),
             "gradient_rows": Threshold(
                 8,
                 "rows in a row, for a gradient norm",
@@ -152,6 +154,9 @@ KINDS: Mapping[str, AlarmKind] = {
             ),
             "rows": Threshold(4, "rows at chance until the warning", _PERSISTENCE),
             "flat_rows": Threshold(8, "rows without improvement until the warning", _PERSISTENCE),
+            "still_rows": Threshold(
+                40, "rows in which a return is the same to the last bit", _PERSISTENCE
+            ),
             "share": Threshold(0.1, "of the planned epochs that must have passed", "measured"),
         },
         (
@@ -161,12 +166,13 @@ KINDS: Mapping[str, AlarmKind] = {
         ),
         (
             "harness.detectors.learning:NoProgress",
+            "harness.detectors.learning:StillReturn",
             "harness.detectors.learning:Chance",
         ),
     ),
     "plateau": AlarmKind(
         "The training loss has not improved for a long part of the run.",
-        {"share": Threshold(0.5, "of the planned epochs without a new best", "measured")},
+        {"share": Threshold(0.5, "of the planned epochs or steps without a new best", "measured")},
         ("Lower the learning rate, or stop here and use the time for another hypothesis.",),
         ("harness.detectors.learning:Plateau",),
     ),

@@ -27,6 +27,7 @@ _LEARNED = 0.15
 """Share of the first level: a loss on other rows below this has learned, whatever training does."""
 _OFTEN = 0.5
 """Share of the rows: a loss with more new bests descends, however slowly."""
+_RETURNS = ("return", "reward", "ep_rew")
 _FALLS = 3
 """So many falls in a row are a descent: noise has them 1 time in 24."""
 _GUESS = 0.6
@@ -78,6 +79,38 @@ class NoProgress(SeriesDetector):
         total, epoch = around.total_epochs, row.epoch
         return series.count >= rows and (
             total is None or epoch is None or epoch >= self._share * total
+        )
+
+
+class StillReturn(SeriesDetector):
+    """A return or reward is the same from the first row on."""
+
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.role is MetricRole.SCORE and any(word in metric.key for word in _RETURNS)
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
+        self._limits, self._rows = limits, limits["no_progress.still_rows"]
+        self._moved = self._raised = False
+
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
+        if self._moved or series.level is None:
+            return None
+        still = value == series.level
+        if still and (self._raised or series.count + 1 < self._rows):
+            return None
+        self._moved = not still
+        if self._moved and not self._raised:
+            return None
+        self._raised = still
+        return self._alarm(
+            "no_progress.still_rows",
+            EpisodeChange.WARNING if still else EpisodeChange.OVER,
+            row,
+            series,
+            f"{value:.4g} in all {series.count + 1} rows" if still else "it moves",
         )
 
 
@@ -157,10 +190,9 @@ class Plateau(SeriesDetector):
     def feed(
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
     ) -> Alarm | None:
-        total, epoch, best = around.total_epochs, row.epoch, series.best_epoch
-        if self._raised or total is None or epoch is None or best is None or around.reinforced:
+        if self._raised or around.reinforced or row.number - series.best_row < _LEAST_ROWS:
             return None
-        if row.number - series.best_row < _LEAST_ROWS or epoch - best < self._share * total:
+        if self._passed(series, row, around) < self._share:
             return None
         self._raised = True
         return self._alarm(
@@ -170,6 +202,18 @@ class Plateau(SeriesDetector):
             series,
             f"no better than {series.best:.4g} since row {series.best_row}",
         ).at_most(Severity.NOTE)
+
+    @staticmethod
+    def _passed(series: Series, row: WatchedRow, around: Surroundings) -> float:
+        """The share of the run since the best value."""
+        epochs, best = around.total_epochs, series.best_epoch
+        if epochs is not None and row.epoch is not None and best is not None:
+            return (row.epoch - best) / epochs
+        if around.total_steps is None or row.step is None:
+            return 0.0
+        # The step of the best row is not kept: rows come evenly.
+        since = (row.number - series.best_row) / row.number
+        return row.step * since / around.total_steps
 
 
 class Overfit(SeriesDetector):
@@ -193,17 +237,20 @@ class Overfit(SeriesDetector):
         training = around.training_loss
         if training is None or not training.count or around.reinforced:
             return None
+        # Training losses of single rows are noisy: their newest three count.
+        now = _newest(training)
         if not series.count or (series.best - value) * series.sign > 0:
-            self._at_best = training.last
+            self._at_best = now
         # Worse alone is no overfitting: the training loss must have gone on to improve since then.
         best, before = series.best, self._at_best
         if not series.count or before is None:
             return None
         worse = (value - best) * series.sign > self._worse[series.sign] * abs(best)
-        wrong = worse and before - training.last > self._improves * abs(before)
+        wrong = worse and before - now > self._improves * abs(before)
         if series.sign > 0 and not wrong:
             wrong = self._memorized(series, row, value, training, before)
-        if not wrong and not self._episode.active:
+        if not wrong and (worse or not self._episode.active):
+            # While it is worse, noise of the training loss ends nothing.
             return None
         change = self._episode.step(wrong)
         if change is EpisodeChange.NOTHING:
@@ -214,7 +261,7 @@ class Overfit(SeriesDetector):
             row,
             series,
             f"{value:.4g}, best {best:.4g} (row {series.best_row}); {training.key} went from"
-            f" {before:.4g} on to {training.last:.4g}",
+            f" {before:.4g} on to {now:.4g}",
             rows=5,
         )
 
@@ -229,6 +276,12 @@ class Overfit(SeriesDetector):
             and value > max(self._limits["overfit.gap"] * training.last, _LEARNED * level)
             and 0 < training.last < (1 - self._limits["overfit.memorizes"]) * before
         )
+
+
+def _newest(series: Series) -> float:
+    """The median of the newest three finite values."""
+    values = [value for _, _, value in series.points if math.isfinite(value)][-3:]
+    return sorted(values)[(len(values) - 1) // 2] if values else series.last
 
 
 class Gradient(SeriesDetector):

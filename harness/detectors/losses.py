@@ -1,6 +1,7 @@
 """Detectors of a loss: non-finite, diverging and repeated values, spikes, a jump at a resume."""
 
 import math
+from collections import deque
 from itertools import pairwise
 
 from harness.detectors.alarm import Alarm, Severity
@@ -30,6 +31,10 @@ _SMALL = 0.05
 """Share of the first level: a smaller rise is no spike."""
 _STEPS = 2
 """Factor of the persistence for rows of single steps, which are noisier than rows of epochs."""
+_FAR = 1000.0
+"""Times the first level: too far for any loss of a policy, when it is also"""
+_NO_POLICY = 100.0
+"""above this, for such a loss often begins near 0."""
 _FINISHED = 0.02
 """Share of the first level: a loss below this has converged, and repeating is then no fault."""
 
@@ -42,6 +47,12 @@ class NonFinite(Detector):
         rows = limits[
             "non_finite.gradient_rows" if role is MetricRole.GRADIENT else "non_finite.rows"
         ]
+        self._often: deque[int] = deque(maxlen=int(limits["non_finite.often"]))
+        """The newest rows that were not finite."""
+        self._within = limits["non_finite.within"]
+        self._warns, self._ended = rows, False
+        self._again = False
+        self._repeats = role in (MetricRole.LOSS, MetricRole.SCORE)
         self._asks = role in (MetricRole.LOSS, MetricRole.SCORE, MetricRole.GRADIENT)
         self.episode = Episode(
             rows, limits["non_finite.fatal_rows"] if role is MetricRole.LOSS else None
@@ -50,21 +61,46 @@ class NonFinite(Detector):
     def feed_any(self, series: Series, row: WatchedRow, finite: bool) -> Alarm | None:
         if finite and not self.episode.active:
             return None
+        if not finite and self._repeats:
+            self._often.append(row.number)
+            self._again = len(self._often) == self._often.maxlen and (
+                len(self._often) <= row.number - self._often[0] < self._within
+            )
+            if self._again:
+                # Not in a row, but again and again.
+                self.episode.hits = max(self.episode.hits, int(self._warns) - 1)
         change = self.episode.step(not finite)
         if change is EpisodeChange.NOTHING:
             return None
         hits = self.episode.hits
+        since = f"not finite for {some(hits, 'row')}, since row {row.number - hits + 1}"
+        if self._again and change is EpisodeChange.WARNING:
+            since = f"not finite again and again: {len(self._often)} of the newest rows"
         alarm = self._alarm(
             "non_finite.fatal_rows" if change is EpisodeChange.FATAL else "non_finite.rows",
             change,
             row,
             series,
-            "finite again"
-            if change is EpisodeChange.OVER
-            else f"not finite for {some(hits, 'row')}, since row {row.number - hits + 1}",
+            "finite again" if change is EpisodeChange.OVER else since,
             rows=max(hits, 1) + 1,
         )
         return alarm if self._asks else alarm.at_most(Severity.NOTE)
+
+    def at_end(self, series: Series, row: WatchedRow) -> Alarm | None:
+        """A last value that is not finite waits for no further row."""
+        last = series.points[-1] if series.points else None
+        known = last is None or math.isfinite(last[2]) or self.episode.raised
+        if last is None or known or not self._asks or self._ended:
+            return None
+        self._ended = True
+        return self._alarm(
+            "non_finite.rows",
+            EpisodeChange.WARNING,
+            row,
+            series,
+            "not finite in the last row",
+            rows=2,
+        )
 
 
 class Divergence(SeriesDetector):
@@ -89,11 +125,14 @@ class Divergence(SeriesDetector):
         level = series.level
         if level is None or (value <= level and not self._episode.active) or series.count < 2:
             return None
-        if level <= 0 or around.reinforced:
+        if level <= 0:
             return None
         # The median of three ignores one outlier, which is for the spike detector.
         now = sorted((one, two, value))[1]
         wrong = now > self._start * level or (now > self._best * series.best > 0 and now > level)
+        if around.reinforced:
+            # The size of a policy's loss says little, a thousand times it does.
+            wrong = now > max(_FAR * level, _NO_POLICY)
         change = self._episode.step(wrong and not around.rate_rose)
         if change is EpisodeChange.NOTHING:
             return None

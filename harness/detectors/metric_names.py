@@ -94,6 +94,9 @@ def role_of(key: str) -> MetricRole:
     if words & _ADVERSARIAL and words & _SMALLER:
         # Two players: neither loss falls, and a rise of one is no fault.
         return MetricRole.OTHER
+    if {"policy", "gradient", "loss"} <= words:
+        # The surrogate loss of a policy: neither a norm nor a loss that falls.
+        return MetricRole.OTHER
     if ("grad" in words and "norm" in words) or words & {"gnorm", "gradnorm", "gradient"}:
         return MetricRole.GRADIENT
     if "lr" in words or {"learning", "rate"} <= words:
@@ -109,7 +112,8 @@ def role_of(key: str) -> MetricRole:
     if "reward" in words and "zero" in words and "std" in words:
         return MetricRole.ZERO_SPREAD
     if words & {"reward", "rewards"} and "std" in words:
-        return MetricRole.REWARD_SPREAD
+        # TRL: "rewards/NAME/std" is one component, which may be constant; the total is not.
+        return MetricRole.OTHER if "rewards/" in key.lower() else MetricRole.REWARD_SPREAD
     if "kl" in words:
         return MetricRole.KL
     if "entropy" in words and "cross" not in words and "loss" not in words:

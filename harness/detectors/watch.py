@@ -30,7 +30,9 @@ _KNOWS = 0.3
 """The least accuracy that is called knowledge."""
 _NATS = 50.0
 """From here on exp(-x) is 0 for the comparison with an accuracy."""
-_REINFORCED = frozenset({MetricRole.KL, MetricRole.REWARD_SPREAD, MetricRole.ZERO_SPREAD})
+_REINFORCED = frozenset({MetricRole.REWARD_SPREAD, MetricRole.ZERO_SPREAD})
+"""A divergence alone is none: a variational encoder has one, and a student."""
+_REWARDS = frozenset({"reward", "train/reward", "rollout/ep_rew_mean"})
 
 
 class _MetricWatch:
@@ -63,6 +65,7 @@ class RunWatch:
         self.rows = 0
         self.training_loss: Series | None = None
         self.total_epochs: int | None = None
+        self.total_steps: int | None = None
         self.by_epoch = True
         self.rate_rose = False
         self.knows = False
@@ -112,12 +115,30 @@ class RunWatch:
             total = plain.get("total_epochs")
             if type(total) is int and total > 0:
                 self.total_epochs = total
+        steps = plain.get("total_steps")
+        if type(steps) is int and steps > 0:
+            self.total_steps = steps
         if row.event == "attempt":
             for metric in self._metrics.values():
                 for detector in metric.detectors:
                     detector.resumed(metric.series)
+        if row.event == "end":
+            yield from self._at_end(row)
         for run_detector in self._of_run:
             alarm = run_detector.feed_event(row)
+            if alarm is not None:
+                yield alarm
+
+    def end(self) -> list[Alarm]:
+        """The alarms that wait for a next row, when there will be none."""
+        row = row_from({"event": "end"}, self.rows)
+        found = [alarm for alarm in self._at_end(row) if alarm.code not in self.settings.off]
+        self._open |= {alarm.subject: alarm for alarm in found}
+        return found
+
+    def _at_end(self, row: WatchedRow) -> Iterator[Alarm]:
+        for metric in self._metrics.values():
+            alarm = metric.non_finite.at_end(metric.series, row)
             if alarm is not None:
                 yield alarm
 
@@ -224,7 +245,7 @@ class RunWatch:
         metric = self._metrics[key] = _MetricWatch(watched, detectors, self._limits)
         if metric.pair is not None:
             self._pair(metric.pair, metric.series)
-        self.reinforced |= role in _REINFORCED or key in ("reward", "train/reward")
+        self.reinforced |= role in _REINFORCED or key in _REWARDS
         self.preference |= "rewards/margins" in key
         if whole and self.training_loss is None:
             self.training_loss = metric.series

@@ -98,7 +98,11 @@ class _LogRuns:
         return self._take(rows)
 
     def finish(self) -> list[News]:
-        return self._take(self.reader.finish())
+        news = self._take(self.reader.finish())
+        newest = list(self._pictures.values())[-1:]
+        for picture in newest:
+            news += [News(run=picture.title, alarm=alarm) for alarm in picture.end()]
+        return news
 
     def _take(self, rows: list[Row]) -> list[News]:
         news: list[News] = []

@@ -99,6 +99,12 @@ class RunPicture:
         self.take_alarms(alarms)
         return alarms
 
+    def end(self) -> list[Alarm]:
+        """The alarms that wait for a row that will not come."""
+        alarms = [] if self._watch is None else self._watch.end()
+        self.take_alarms(alarms)
+        return alarms
+
     def take_alarms(self, alarms: Iterable[Alarm]) -> None:
         for alarm in alarms:
             self._alarms[alarm.subject] = alarm

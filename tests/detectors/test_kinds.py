@@ -50,8 +50,11 @@ FAULTS: dict[str, list[tuple[Values, dict[str, Any]]]] = {
     "non_finite": [
         (loss(lambda i: falling(i) if i < 9 else NAN), {}),
         (beside(grad_norm=lambda i: 1.0 if i < 9 else math.inf), {}),
+        (loss(lambda i: NAN if i % 2 else falling(i)), {}),
     ],
     "divergence": [
+        (lambda i: {"loss": 1.7**i, "kl_loss": 0.1}, {}),
+        (lambda i: {"loss": 1.7**i, "reward": 0.5, "kl": 0.1}, {}),
         (loss(lambda i: falling(i) if i < 9 else 2.0 * i), {}),
         (beside(val_loss=lambda i: 900.0, val_accuracy=lambda i: 0.4), {}),
     ],
@@ -72,10 +75,18 @@ FAULTS: dict[str, list[tuple[Values, dict[str, Any]]]] = {
         (beside(val_loss=lambda i: 1 + 0.08 * abs(i - 8)), {}),
         (beside(val_accuracy=lambda i: 0.9 - 0.02 * max(0, i - 8)), {}),
         (lambda i: {"train_loss": 2.3 * 0.6**i, "val_loss": 0.9 + 1.4 * 0.6**i + 1e-4 * i}, {}),
+        (
+            lambda i: {
+                "train_loss": 1.5 * 0.8**i + (0.004 if i % 5 else 0.016),
+                "val_loss": 0.4 + 1.4 * 0.8**i + 0.02 * max(0, i - 15),
+            },
+            {},
+        ),
     ],
     "plateau": [(loss(lambda i: falling(i) if i < 12 else 1.1 + 0.01 * Random(i).random()), {})],
     "no_progress": [
         (loss(lambda i: 2.3 + 0.01 * Random(i).random()), {}),
+        (lambda i: {"train/return": -50.0}, {}),
         (beside(val_loss=lambda i: 2.31 + 0.01 * (i % 2), val_accuracy=lambda i: 0.1), {}),
     ],
     "stall": [(loss(lambda i: falling(min(i, 20))), {})],
@@ -98,8 +109,12 @@ FAULTS: dict[str, list[tuple[Values, dict[str, Any]]]] = {
     ],
 }
 LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
-    "non_finite": [(beside(grad_norm=lambda i: math.inf if i in (3, 4, 20) else 1.0), {})],
+    "non_finite": [
+        (beside(grad_norm=lambda i: math.inf if i in (3, 4, 20) else 1.0), {}),
+        (loss(lambda i: NAN if i in (3, 12, 21, 30) else falling(i)), {}),
+    ],
     "divergence": [
+        (lambda i: {"loss": 1e-5 * (1 + 90 * (i % 7)), "reward": 0.1 + i / 50, "kl": 0.1}, {}),
         (loss(lambda i: falling(i) * (1.3 if i > 20 else 1)), {}),
         (beside(val_loss=lambda i: 10.5 * 0.9**i, val_accuracy=lambda i: 1 - 0.9 ** (i + 1)), {}),
     ],
@@ -107,6 +122,7 @@ LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
     "spike_recovered": [(loss(lambda i: falling(i) * (1.2 if i == 20 else 1)), {})],
     "gradient_blow_up": [(beside(grad_norm=lambda i: 0.2 + 0.2 * i), {})],
     "gradient_vanishing": [
+        (lambda i: {"train/loss": 20 - i / 3, "train/policy_gradient_loss": -0.01}, {}),
         (lambda i: {"train_loss": 2.3 * 0.5**i, "grad_norm": 0.5**i}, {}),
         (beside(grad_norm=lambda i: 1.0 / (1 + i)), {}),
     ],
@@ -120,6 +136,7 @@ LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
     ],
     "plateau": [(loss(falling), {})],
     "no_progress": [
+        (lambda i: {"return": -50.0 if i < 30 else -49.0 + i}, {}),
         (loss(lambda i: 2.3 - 0.002 * i), {}),
         (
             lambda i: {
@@ -138,7 +155,10 @@ LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
     "dead_learning_rate": [(loss(falling), {"learning_rate": lambda i: 1e-3 * (1 - i / 39)})],
     "throughput_drop": [(loss(falling), {"t": every(lambda i: 6.0 if i % 5 == 4 else 1.0)})],
     "memory_creep": [(beside(gpu_memory_mb=lambda i: 1000.0 + 800 * min(i, 4)), {})],
-    "reward_spread_zero": [(lambda i: {"loss": 0.0, "reward_std": 0.7}, {})],
+    "reward_spread_zero": [
+        (lambda i: {"loss": 0.0, "reward_std": 0.7}, {}),
+        (lambda i: {"loss": 0.0, "reward_std": 0.7, "rewards/format/std": 0.0}, {}),
+    ],
     "kl_high": [(beside(kl=lambda i: 0.2 * i), {})],
     "entropy_collapse": [(beside(entropy=lambda i: 1.4 - 0.03 * i), {})],
     "dpo_stuck": [(lambda i: {"loss": math.log(2) * 0.97**i, "rewards/margins": 0.01 * i}, {})],
@@ -160,6 +180,33 @@ def test_it_fires_on_its_fault(code: str) -> None:
 def test_it_is_quiet_on_what_looks_like_it(code: str) -> None:
     for values, more in LOOKALIKES[code]:
         assert [alarm for alarm in watched(values, **more) if alarm.code == code] == []
+
+
+def test_a_value_that_is_not_finite_in_the_last_row_waits_for_no_other() -> None:
+    watch = RunWatch()
+    for i in range(10):
+        assert watch.feed({"step": i, "metrics": {"loss": NAN if i == 9 else falling(i)}}) == []
+    (alarm,) = watch.feed({"event": "end"})
+    assert (alarm.code, alarm.severity) == ("non_finite", Severity.WARNING)
+    assert alarm.message == "loss: not finite in the last row"
+    assert [each.code for each in watch.open] == ["non_finite"]
+    assert watch.end() == []
+
+
+def test_a_plateau_is_seen_by_steps_too() -> None:
+    watch = RunWatch()
+    found = watch.feed({"event": "start", "total_steps": 1000})
+    for i in range(100):
+        value = falling(i) if i < 12 else 1.2 + 0.1 * Random(i).random()
+        found += watch.feed({"step": 10 * i, "metrics": {"loss": value}})
+    (alarm,) = [alarm for alarm in found if alarm.code == "plateau"]
+    assert (alarm.severity, 55 < alarm.row < 75) == (Severity.NOTE, True)
+
+
+def test_an_overfit_does_not_recover_while_it_is_worse() -> None:
+    for values, more in FAULTS["overfit"][3:]:
+        found = [alarm for alarm in watched(values, rows=60, **more) if alarm.code == "overfit"]
+        assert [alarm.recovered for alarm in found] == [False]
 
 
 def test_one_row_is_one_row() -> None:
