@@ -5,7 +5,7 @@ What takes long to import is imported by the verb that needs it: to list is not 
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from harness.decisions.experiments import open_experiment, record_result, tried_
 from harness.domain.findings import as_text
 from harness.domain.late import later
 from harness.domain.plain_text import one_line
-from harness.domain.statuses import spoken
+from harness.domain.statuses import FINAL_RUNS, Split, spoken
 from harness.errors import RefusedError, UsageError
 from harness.ledger.project import Project
 from harness.plans.approved import data_told, training_tables
@@ -30,6 +30,7 @@ from harness.rendering.standing import next_step
 from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import (
     experiments_table,
+    interval_text,
     render_table,
     score_text,
     value_text,
@@ -317,15 +318,9 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
         ),
     ]
     parts = ["\n".join(head) + "\n"]
-    for title in ("runs", "alarms", "imported", "evaluations", "decisions"):
-        if rows := document[title]:
-            if title == "runs":
-                parts += _used(rows)
-                rows = [
-                    {name: value for name, value in row.items() if name != "resources"}
-                    for row in rows
-                ]
-            rows = _drawn(rows) if title == "evaluations" else rows
+    parts += _used(document["runs"])
+    for title, rows in _tables(document):
+        if rows:
             columns = list(rows[0])
             cells = [
                 [("-" if row[column] is None else row[column]) for column in columns]
@@ -347,10 +342,24 @@ def _used(runs: list[dict[str, Any]]) -> list[str]:
     return ["\n".join([head, *lines]) + "\n"]
 
 
+def _tables(document: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """What runs now comes first; no column holds numbers of two splits."""
+    runs = sorted(document["runs"], key=lambda run: run["status"] in FINAL_RUNS)
+    yield "runs", [
+        {name: value for name, value in run.items() if name != "resources"} for run in runs
+    ]
+    for title in ("alarms", "imported"):
+        yield title, document[title]
+    for split in Split:
+        of_split = [row for row in document["evaluations"] if row["split"] == split]
+        yield f"evaluations on {spoken(split)}", _drawn(of_split)
+    yield "decisions", document["decisions"]
+
+
 def _drawn(evaluations: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Their value and whether there is one in one column."""
     return [
-        {name: value for name, value in row.items() if name != "scored"}
-        | {"value": value_text(row)}
+        {name: value for name, value in row.items() if name not in ("scored", "split")}
+        | {"value": value_text(row), "interval": interval_text(row["interval"])}
         for row in evaluations
     ]

@@ -54,6 +54,13 @@ def _text(picture: dict[str, Any]) -> list[str]:
             if plan
             else "plan     none approved"
         ),
+    ]
+    lines += [
+        f"running  {run['experiment']}/{run['run']} seed {run['seed']}"
+        + ("" if run["alive"] else "  (process gone)")
+        for run in picture["runs"]
+    ]
+    lines += [
         f"sandbox  {picture['sandbox']}",
         f"state    {picture['paths']['state']}",
     ]
@@ -85,11 +92,6 @@ def _text(picture: dict[str, Any]) -> list[str]:
         + (f" in {row['tree']['folder']}" if row["tree"]["folder"] else ", in another clone")
         for row in picture["experiments"]
         if row["tree"] and not row["tree"]["here"] and row["status"] not in CLOSED_EXPERIMENTS
-    ]
-    lines += [
-        f"running  {run['experiment']}/{run['run']} seed {run['seed']}"
-        + ("" if run["alive"] else "  (process gone)")
-        for run in picture["runs"]
     ]
     lines += [f"alarm    {one_line(finding['message'])}" for finding in picture["alarms"]]
     lines.append(f"next     {picture['next']['text']}")

@@ -22,7 +22,6 @@ from harness.domain.ids import names_experiment
 from harness.domain.plain_text import one_line
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, RunStatus
-from harness.domain.training_status import last_epoch
 from harness.errors import NotFoundError, UsageError
 from harness.foreign.formats import find_logs
 from harness.gates.alarms import standing_diagnosis, unanswered
@@ -268,7 +267,7 @@ def _logs(targets: Sequence[str]) -> list[Path]:
 
 
 def _text(document: dict[str, Any]) -> list[str]:
-    columns = ("run", "seed", "status", "epoch", "metrics", "seconds", "reason")
+    columns = ("run", "seed", "status", "epochs", "metrics", "seconds", "reason")
     rows = [
         (
             run["run"],
@@ -283,7 +282,7 @@ def _text(document: dict[str, Any]) -> list[str]:
             "-" if run["seconds"] is None else f"{run['seconds']:.1f}",
             run["reason"] or "-",
         )
-        for run in document["runs"]
+        for run in sorted(document["runs"], key=lambda one: one["status"] in FINAL_RUNS)
     ]
     alarms = [
         f"{run['run']}  alarm  {alarm['severity']} {alarm['code']}  {one_line(alarm['message'])}"
@@ -303,7 +302,8 @@ def _text(document: dict[str, Any]) -> list[str]:
 
 
 def _epoch(run: dict[str, Any]) -> str:
+    """How many are done, e.g. "30 of 30"."""
     if run["epoch"] is None:
         return "-"
-    last = last_epoch(run["epoch"], run["total_epochs"])
-    return f"{run['epoch']}" if last is None else f"{run['epoch']} of {last}"
+    done, total = run["epoch"] + 1, run["total_epochs"]
+    return f"{done} of {total}" if total is not None and total >= done else f"{done}"

@@ -1,7 +1,6 @@
 """The report of a plan for people: what was kept, what was tried, what it rests on and what it
 took. One page of Markdown, no line of it wider than a terminal."""
 
-import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -23,12 +22,9 @@ from harness.evaluation.released import bits_limit, bits_told
 from harness.ledger.project import Project
 from harness.ledger.spending import spent
 from harness.views.snapshot import experiment_row, split_score
-from harness.views.tables import score_text, tier_text
+from harness.views.tables import figure, score_text, tier_text
 
 WIDTH = 80
-_MOST_FIGURE = 16
-"""Characters of a score in the table with its interval; a longer one stands there without."""
-_BOUNDS = {"at least": "≥ ", "at most": "≤ "}
 _COLUMNS = ("id", "validation", "held-out", "verdict", "decision", "hypothesis")
 """The last one is left out where the others leave no room for its head; each hypothesis stands
 below the table in full."""
@@ -206,25 +202,6 @@ def _told(row: Mapping[str, Any]) -> str:
     stop = "" if hypothesis.endswith((".", "!", "?")) else "."
     scored = f" Scored by the {row['predict_code']}." if row["predict_code"] else ""
     return f"{row['experiment']}{builds}: {hypothesis}{stop}{scored}{why}"
-
-
-def figure(total: Mapping[str, Any]) -> str:
-    """A score in a few characters, rounded to its interval: "0.943 ±0.016"; of sealed labels what
-    was told: "0.94", "≥ 0.86", "not better"."""
-    released = total["released"]
-    if released is not None:
-        bound = _BOUNDS.get(released["bound"], "")
-        said = str(released["answer"]) if total["score"] is None else ""
-        return said or f"{bound}{total['score']:g}"
-    if total["score"] is None:
-        return "-"
-    if total["interval"] is None:
-        return f"{total['score']:.4g}"
-    low, high = total["interval"]
-    half = (high - low) / 2
-    digits = max(0, 1 - math.floor(math.log10(half))) if half > 0 else 4
-    whole = f"{total['score']:.{digits}f} ±{half:.{digits}f}"
-    return whole if len(whole) <= _MOST_FIGURE else f"{total['score']:.4g}"
 
 
 def _others(count: int) -> list[list[str]]:

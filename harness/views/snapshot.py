@@ -142,14 +142,18 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
     verdict = verdicts[-1] if verdicts else None
     stale = () if verdict is None else _stale(project, experiment, verdict)
     outcome = None if verdict is None else verdict.verdict
-    splits = (Split.HELD_OUT, Split.VALIDATION) if verdict is None else (Split(verdict.gate),)
+    scores = {one.value: split_score(project, experiment, one) for one in Split}
+    shown = Split.VALIDATION if verdict is None else Split(verdict.gate)
+    if verdict is None and scores[Split.HELD_OUT.value]["split"] is not None:
+        shown = Split.HELD_OUT
     return {
         "experiment": experiment.id,
         "status": experiment.status,
         "hypothesis": experiment.hypothesis,
         "parent": experiment.parent,
         "tree": tree_of(project, experiment),
-        **split_score(project, experiment, *splits),
+        **scores[shown.value],
+        **scores,
         "tier": tier_now(project, verdict) if verdict else None,
         "verdict": Verdict.STALE if stale else outcome,
         "gate": verdict.gate if verdict else None,

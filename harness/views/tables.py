@@ -1,58 +1,61 @@
 """Tables, scores, numbers and durations as text for a terminal."""
 
-import io
 import math
+import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from harness.domain.late import later
-from harness.domain.plain_text import TableText, one_line
-from harness.domain.statuses import spoken
+from harness.domain.grade import Grade
+from harness.domain.plain_text import TableText, one_line, plain
+from harness.domain.statuses import CLOSED_EXPERIMENTS, spoken
+from harness.views.layout import cell_width, padded, table_lines
 
-if TYPE_CHECKING:
-    from rich import table as rich_table
-    from rich import text as rich_text
-
-    from harness.views import console
-else:  # an answer without a table does not wait for it
-    rich_table, rich_text = later("rich.table"), later("rich.text")
-    console = later("harness.views.console")
-
+_GREEN, _YELLOW = "32", "33"
 _STYLES = {
-    "PASS": "green",
-    "FAIL": "red",
-    "INCONCLUSIVE": "yellow",
-    "STALE": "yellow",
-    "kept": "green",
+    "PASS": _GREEN,
+    "FAIL": "31",
+    "INCONCLUSIVE": _YELLOW,
+    "STALE": _YELLOW,
+    "kept": _GREEN,
 }
+_NARROWEST = 30
+_MOST_FIGURE = 16
+"""Characters of a score in a table with its interval; a longer one stands there without."""
+_BOUNDS = {"at least": "≥ ", "at most": "≤ "}
 
 
 def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> TableText:
     """A table no wider than the terminal, coloured on one. Cells are plain text, never markup."""
-    colour = sys.stdout is not None and sys.stdout.isatty()
-    table = rich_table.Table(
-        title=title or None,
-        title_justify="left",
-        title_style="bold",
-        header_style="bold",
-        box=None,
-    )
-    for column in columns:
-        table.add_column(rich_text.Text(one_line(column)), overflow="fold")
-    table.show_header = bool(columns)
-    for row in rows:
-        texts = [str(value) for value in row]
-        styles = [_STYLES.get(text, "") for text in texts]
-        table.add_row(*map(rich_text.Text, map(one_line, texts), styles))
-    width = max(60, shutil.get_terminal_size((120, 40)).columns)
-    stream = io.StringIO()
-    console.PlainConsole(
-        file=stream, width=width, force_terminal=colour, no_color=not colour, highlight=False
-    ).print(table)
-    lines = (line.rstrip() for line in stream.getvalue().splitlines())
-    return TableText("\n".join(lines) + "\n")
+    colour = _coloured()
+    cells = [[plain(one_line(str(value))) for value in row] for row in rows]
+    width = max(_NARROWEST, shutil.get_terminal_size((120, 40)).columns)
+    head = [plain(one_line(column)) for column in columns]
+    shown = [_bold(title, colour)] if title else []
+    for number, line in enumerate(table_lines(head, cells, width)):
+        bold = number == 0 and bool(head) and len(line) > 1
+        texts = (_cell(text, room, colour, bold=bold) for text, room in line)
+        shown.append(f" {'  '.join(texts)}".rstrip())
+    return TableText("\n".join(shown) + "\n")
+
+
+def _coloured() -> bool:
+    dumb = os.environ.get("TERM") == "dumb" or bool(os.environ.get("NO_COLOR"))
+    return sys.stdout is not None and sys.stdout.isatty() and not dumb
+
+
+def _bold(text: str, colour: bool) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if colour else text
+
+
+def _cell(text: str, room: int, colour: bool, *, bold: bool) -> str:
+    style = _STYLES.get(text)
+    if bold:
+        return _bold(padded(text, room), colour)
+    if style is None or not colour:
+        return padded(text, room)
+    return f"\x1b[{style}m{text}\x1b[0m{' ' * (room - cell_width(text))}"
 
 
 def pairs_table(rows: Iterable[tuple[str, Any]]) -> TableText:
@@ -75,16 +78,50 @@ def score_text(row: dict[str, Any]) -> str:
         seeds += f" of {row['launches']} launches"
     if row["released"] is not None:
         return f"{row['released']['words']}, {spoken(row['split'])}, {seeds}, {row['evidence']}"
-    return (
-        f"{row['score']:.4g}{spread}{interval} {spoken(row['split'])}, {seeds}, {row['evidence']}"
-    )
+    score = rounded(row["score"], row["interval"])
+    return f"{score}{spread}{interval} {spoken(row['split'])}, {seeds}, {row['evidence']}"
+
+
+def rounded(score: float, interval: Sequence[float] | None) -> str:
+    """To two digits of half its interval: what lies beyond them is noise."""
+    half = 0.0 if interval is None else (interval[1] - interval[0]) / 2
+    return f"{score:.{_digits(half)}f}" if half > 0 else f"{score:.4g}"
+
+
+def _digits(half: float) -> int:
+    return max(0, 1 - math.floor(math.log10(half)))
+
+
+def figure(total: Mapping[str, Any]) -> str:
+    """A score in a few characters, rounded to its interval: "0.943 ±0.016"; of sealed labels what
+    was told: "0.94", "≥ 0.86", "not better"."""
+    released, interval = total["released"], total["interval"]
+    if released is not None:
+        bound = _BOUNDS.get(released["bound"], "")
+        said = str(released["answer"]) if total["score"] is None else ""
+        return said or f"{bound}{total['score']:g}"
+    if total["score"] is None:
+        return "-"
+    if interval is None:
+        return f"{total['score']:.4g}"
+    half = (interval[1] - interval[0]) / 2
+    digits = _digits(half) if half > 0 else 4
+    whole = f"{total['score']:.{digits}f} ±{half:.{digits}f}"
+    return whole if len(whole) <= _MOST_FIGURE else f"{total['score']:.4g}"
 
 
 def value_text(row: dict[str, Any]) -> str:
     """Of one evaluation; "sealed" where it has a value that is told nobody."""
     if row["value"] is None:
         return "sealed" if row["scored"] else "no score"
-    return f"{row['value']:.6g}"
+    return rounded(row["value"], row["interval"])
+
+
+def interval_text(interval: Sequence[float] | None) -> str:
+    """E.g. "[0.851, 0.934]"."""
+    if interval is None:
+        return "-"
+    return f"[{', '.join(rounded(end, interval) for end in interval)}]"
 
 
 def tier_text(tier: str | None, released: dict[str, Any] | None) -> str:
@@ -94,41 +131,40 @@ def tier_text(tier: str | None, released: dict[str, Any] | None) -> str:
 
 
 def experiments_table(rows: Sequence[dict[str, Any]]) -> TableText:
-    return render_table(
+    """One row an experiment; below it what else a person should know of one."""
+    columns = ("experiment", "status", "validation", "held-out", "verdict", "idea")
+    table = render_table(
         "",
-        (
-            "experiment",
-            "status",
-            "parent",
-            "score",
-            "tier",
-            "verdict",
-            "hypothesis",
-            "first finding",
-        ),
+        columns,
         [
             (
                 row["experiment"],
                 row["status"] + _of_tree(row["tree"]),
-                row["parent"] or "-",
-                score_text(row),
-                tier_text(row["tier"], row["released"]),
+                figure(row["validation"]),
+                figure(row["held_out"]),
                 row["verdict"] or "-",
-                row["hypothesis"],
-                _short(row["findings"][0]["message"]) if row["findings"] else "-",
+                row["hypothesis"] + (f" (builds on {row['parent']})" if row["parent"] else ""),
             )
             for row in rows
         ],
     )
+    notes = pairs_table((row["experiment"], text) for row in rows for text in _told(row))
+    return TableText(table + (f"\n{notes}" if notes.strip() else ""))
+
+
+def _told(row: dict[str, Any]) -> Iterator[str]:
+    """How its scores came about, where not as all should; and the first finding of an open one."""
+    for split in ("validation", "held_out"):
+        total = row[split]
+        more = (total["n_seeds"] or 0) < total["launches"]
+        if total["evidence"] and (more or total["evidence"] != Grade().words):
+            yield score_text(total)
+    if row["findings"] and row["status"] not in CLOSED_EXPERIMENTS:
+        yield row["findings"][0]["message"]
 
 
 def _of_tree(tree: dict[str, Any] | None) -> str:
     return "" if tree is None or tree["here"] else f", of {tree['words']}"
-
-
-def _short(text: str, longest: int = 80) -> str:
-    """Cut to `longest` characters; `experiment show` has the whole text."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
