@@ -1,5 +1,6 @@
 """What all commands share: options, command groups, printed answers, errors and progress."""
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -61,18 +62,30 @@ def environment() -> Mapping[str, str]:
 
 
 def emit(document: Mapping[str, Any], *lines: str, as_json: bool) -> None:
-    """Print the answer, the document as JSON or `lines`; to nobody where stdout is closed."""
-    if as_json:
-        _write(sys.stdout, plain_json(pretty_json(dict(document))))
-        return
+    """Print the answer, the document as JSON or `lines`. What was done is done: where stdout is
+    closed or full, the exit code says it all the same."""
     shown = (line if isinstance(line, TableText) else plain(line) for line in lines)
-    _write(sys.stdout, "\n".join(shown).rstrip("\n") + "\n")
+    text = "\n".join(shown).rstrip("\n") + "\n"
+    if as_json:
+        text = plain_json(pretty_json(dict(document)))
+    try:
+        _write(sys.stdout, text)
+    except OSError as error:
+        _silence(sys.stdout)
+        if not isinstance(error, BrokenPipeError):  # `| head` has read what it wanted
+            tell(f"harness: the answer could not be written: {error.strerror}.")
 
 
 def tell(text: str, *, error: bool = True) -> None:
     """Print lines that are no answer, on stderr; or, without `error`, one of an answer that goes
-    on."""
-    _write(sys.stderr if error else sys.stdout, f"{plain(text)}\n")
+    on: that ends where nobody reads it."""
+    if not error:
+        _write(sys.stdout, f"{plain(text)}\n")
+        return
+    try:
+        _write(sys.stderr, f"{plain(text)}\n")
+    except OSError:
+        _silence(sys.stderr)
 
 
 def _write(stream: TextIO | None, text: str) -> None:
@@ -81,6 +94,13 @@ def _write(stream: TextIO | None, text: str) -> None:
     encoding = stream.encoding or "utf-8"  # the terminal may not be able to show all of it
     stream.write(text.encode(encoding, "replace").decode(encoding))
     stream.flush()
+
+
+def _silence(stream: TextIO | None) -> None:
+    """What is left in its buffer goes nowhere: at the end Python would complain, and exit 120."""
+    if stream is not None:
+        with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def fail(code: str, message: str, hint: str, exit_code: int, *, as_json: bool) -> NoReturn:
