@@ -1,6 +1,7 @@
 """What all commands share: options, command groups, printed answers, errors and progress."""
 
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +68,7 @@ def emit(document: Mapping[str, Any], *lines: str, as_json: bool) -> None:
     shown = (line if isinstance(line, TableText) else plain(line) for line in lines)
     text = "\n".join(shown).rstrip("\n") + "\n"
     if as_json:
-        text = plain_json(pretty_json(dict(document)))
+        text = _encodable(plain_json(pretty_json(dict(document))), sys.stdout)
     try:
         _write(sys.stdout, text)
     except OSError as error:
@@ -94,6 +95,15 @@ def _write(stream: TextIO | None, text: str) -> None:
     encoding = stream.encoding or "utf-8"  # the terminal may not be able to show all of it
     stream.write(text.encode(encoding, "replace").decode(encoding))
     stream.flush()
+
+
+def _encodable(text: str, stream: TextIO | None) -> str:
+    """JSON that a stream of another encoding loses nothing of."""
+    try:
+        text.encode((stream and stream.encoding) or "utf-8")
+    except UnicodeEncodeError:
+        return "".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text)
+    return text
 
 
 def _silence(stream: TextIO | None) -> None:
