@@ -114,7 +114,7 @@ def value_text(row: dict[str, Any]) -> str:
     """Of one evaluation; "sealed" where it has a value that is told nobody."""
     if row["value"] is None:
         return "sealed" if row["scored"] else "no score"
-    return rounded(row["value"], row["interval"])
+    return rounded(row["value"], row.get("interval"))
 
 
 def interval_text(interval: Sequence[float] | None) -> str:
