@@ -345,9 +345,10 @@ def _used(runs: list[dict[str, Any]]) -> list[str]:
 def _tables(document: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """What runs now comes first; no column holds numbers of two splits."""
     runs = sorted(document["runs"], key=lambda run: run["status"] in FINAL_RUNS)
-    yield "runs", [
-        {name: value for name, value in run.items() if name != "resources"} for run in runs
-    ]
+    yield (
+        "runs",
+        [{name: value for name, value in run.items() if name != "resources"} for run in runs],
+    )
     for title in ("alarms", "imported"):
         yield title, document[title]
     for split in Split:
