@@ -45,6 +45,8 @@ def _section(tool: AgentTool[Any]) -> str:
         lines.append("- changes nothing but the pages of the harness")
     if tool.due:
         lines.append(f"- reminder: {tool.due}")
+    if tool.answers:
+        lines.append(f"- answers: {', '.join(f'`{name}`' for name in tool.answers)}")
     lines += ["", "| argument | type | required | meaning |", "|---|---|---|---|"]
     required = tool.schema["required"]
     for name, schema in tool.schema["properties"].items():

@@ -13,6 +13,7 @@
     * LedgerReadOnlyError      the ledger's folder or file cannot be written
   * SandboxError               the required isolation could not be set up; exit code 3
   * GatewayError               the model gateway could not answer; exit code 3
+    * ScenarioError            what a session did is not what its scenario says; exit code 2
   * SessionError               an agent's session cannot be continued; exit code 3
   * RunError                   a training process could not be launched or watched; exit code 3
   * MissingExtraError          an optional dependency is not installed; exit code 2
@@ -103,6 +104,11 @@ class SandboxError(HarnessError):
 
 class GatewayError(HarnessError):
     code = "gateway_failed"
+
+
+class ScenarioError(GatewayError):
+    code = "scenario_unfit"
+    exit_code = 2
 
 
 class SessionError(HarnessError):

@@ -156,6 +156,7 @@ IN_CI = (
     "tests/sandbox/test_sandbox_reach.py",
     "tests/sandbox/test_sandbox_run.py",
     "tests/scenarios/test_one_loop.py",
+    "tests/scenarios/test_team_ci.py",
     "tests/training/test_hf_callback.py",
     "tests/training/test_trainers.py",
 )

@@ -23,6 +23,7 @@ from harness.ledger.travelling import (
     facts_left_out,
 )
 from harness.ledger.verify import verify
+from harness.plans.rehearsal import take_in
 from harness.rendering.derived import write_derived
 
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
@@ -101,5 +102,6 @@ def import_command(folder: Path | None, project: Path, as_json: bool) -> None:
     require_person("ledger import", environment())
     with changing(project, restore=True) as opened:
         imported = import_facts(opened.ledger, folder or opened.layout.facts_dir)
+        take_in(opened)
         write_derived(opened, everything=True)
     emit({"imported": imported}, f"imported {imported} facts", as_json=as_json)

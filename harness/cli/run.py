@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
+from harness.cli.in_clone import in_clone
 from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import (
     emit,
@@ -18,10 +19,13 @@ from harness.cli.output import (
 from harness.cli.tmux_pane import watched_beside
 from harness.domain.ids import names_experiment
 from harness.driver.loop_runner import expected_night, open_gateway, run_loop
+from harness.driver.scenario_check import require_playable
 from harness.errors import UsageError
 from harness.ledger.facts import LoopEnded
+from harness.loop.steps import StopReason
 from harness.plans.approval import require_approved
 
+_WELL = (StopReason.TARGET, StopReason.PLAYED)
 SCENARIO = click.option(
     "--scenario",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
@@ -86,8 +90,12 @@ def _loop(
     reason: str,
     as_json: bool,
 ) -> None:
+    if scenario is not None:
+        in_clone(project)
     with changing(project) as opened:
         approved = require_approved(opened, plan)
+        if scenario is not None:
+            require_playable(scenario, opened)
         gateway = open_gateway(
             opened,
             approved,
@@ -104,4 +112,4 @@ def _loop(
             ended: LoopEnded = run_loop(opened, gateway, chosen, on_progress=print_event)
     document = {"plan": ended.plan, "reason": ended.reason, "detail": ended.detail}
     emit(document, f"stopped: {ended.reason}. {ended.detail}", as_json=as_json)
-    sys.exit(0 if ended.reason == "target" else 1)
+    sys.exit(0 if ended.reason in _WELL else 1)

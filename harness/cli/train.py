@@ -135,6 +135,7 @@ def train_answer(
     session: str | None = None,
     resume: bool = False,
     sources: Sequence[str] | None = None,
+    seeds: int | None = None,
 ) -> Answer:
     """Train, or with `sources` take their checkpoints. Progress goes to stderr unless `quiet`."""
     asked: dict[str, Any] = {
@@ -146,7 +147,7 @@ def train_answer(
     if sources is not None:
         report = take(project, experiment, sources, inherited=os.environ, **asked)
     else:
-        report = train(project, experiment, words, resume=resume, **asked)
+        report = train(project, experiment, words, resume=resume, seeds=seeds, **asked)
     document = {
         "experiment": experiment,
         "ok": report.ok,

@@ -26,6 +26,8 @@ class Attempt:
     start: Path
     quiet: bool
     experiment: str = ""
+    seeds: int | None = None
+    """How many, if not as many as the plan says."""
     answers: dict[str, Answer] = field(default_factory=dict)
     """Of the steps that were gone: new, train, evaluate, result, gate."""
     stopped: dict[str, Any] | None = None

@@ -106,8 +106,8 @@ def command(
                 opened, hypothesis=line, rationale=rationale, parent=parent
             )
             attempt.experiment = answer.document["experiment"]
-            _say_opened(opened, attempt, parent)
-    _go(attempt, words, given, sandbox)
+            say_opened(opened, attempt, parent)
+    go(attempt, words, given, sandbox)
     with changing(project, again=True) as opened:
         document, lines = shown(opened, attempt)
     emit(document, *lines, as_json=as_json)
@@ -191,7 +191,7 @@ def require_command(
     ).require()
 
 
-def _say_opened(project: Project, attempt: Attempt, parent: str | None) -> None:
+def say_opened(project: Project, attempt: Attempt, parent: str | None) -> None:
     if attempt.quiet:
         return
     folder = project.layout.relative(project.layout.experiment(attempt.experiment))
@@ -204,7 +204,7 @@ def _say_opened(project: Project, attempt: Attempt, parent: str | None) -> None:
 Step = Callable[[Project], Answer]
 
 
-def _go(
+def go(
     attempt: Attempt, words: Sequence[str] | None, values: Mapping[str, str], sandbox: Sandbox
 ) -> None:
     """Step after step, until one does not do what it should."""
@@ -233,7 +233,7 @@ def _steps(
 
     def training(project: Project) -> Answer:
         argv = admitted(project, project.plan(), words, sandbox=sandbox).argv
-        still = due(project, experiment, argv)
+        still = due(project, experiment, argv, attempt.seeds)
         if still is Due.NOTHING:
             keep_config(project, experiment, argv, values)
             return _trained_before(project, experiment)
@@ -245,6 +245,7 @@ def _steps(
             sandbox=sandbox,
             values=values,
             sources=sources,
+            seeds=attempt.seeds,
             quiet=attempt.quiet,
         )
 

@@ -11,6 +11,9 @@ MCP_SERVER = "harness"
 """The name of both tool servers, the driver's in-process one and `harness mcp`; a tool's full name
 is `mcp__harness__<tool>`."""
 
+MOST_REMINDERS = 1
+"""Of the tools that a role owes, for each turn; a session has one turn."""
+
 HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("init",),
     ("claude",),
@@ -21,6 +24,8 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("keep",),
     ("experiment", "show", "--exact"),
     ("report", "--out"),
+    ("scenario", "new"),
+    ("scenario", "record"),
     ("ledger", "import"),
     ("audit", "--accept"),
     ("priors", "add"),

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from claude_agent_sdk import HookCallback, HookMatcher
 
 from harness.clock import iso
+from harness.contract.roles import MOST_REMINDERS
 from harness.domain.statuses import SandboxKind
 from harness.driver.run_news import AlarmNews
 from harness.driver.session import Hooks
@@ -23,9 +24,6 @@ from harness.guard.shell.decide_with_tree import judge_call
 HOOK_SECONDS = 60.0
 UNSANDBOXED = "unsandboxed"
 EVENT = "PreToolUse"
-
-MOST_REMINDERS = 1
-"""For each turn; a session has one turn."""
 
 OnCall = Callable[[str, dict[str, Any], str, str], None]
 """tool, input, "allow" or "deny", reason."""

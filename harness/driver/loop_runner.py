@@ -12,6 +12,7 @@ from harness.domain.prices import model_of
 from harness.domain.sandbox import Sandbox
 from harness.driver.access import service_of
 from harness.driver.environment import session_folders
+from harness.driver.scenario_end import excused, in_scenario
 from harness.driver.session import end_session_processes
 from harness.driver.steps import StepRunner
 from harness.driver.supervisors import is_held, is_supervised
@@ -70,7 +71,12 @@ def open_gateway(
             hint="Leave one out.",
         )
     if scenario is not None:
-        return Gateway(Scripted(read_scenario(scenario)), retries=SCRIPTED_RETRIES)
+        script = read_scenario(scenario)
+        return Gateway(
+            Scripted(script),
+            retries=SCRIPTED_RETRIES,
+            foreseen=frozenset(session.key for session in script.sessions),
+        )
     _require_budget(plan, model_of(environment))
     budget, service = plan.content["budget"], service_of(environment)
     before = spent_elsewhere(project.ledger, project.layout, plan.name)
@@ -244,6 +250,8 @@ def _loop(
         before = state
         # The state is read anew for each step: after kill -9 nothing but ledger and disk is left.
         step = _affordable(next_step(replace(state, unchanged=unchanged)), gateway)
+        if gateway.foreseen is not None:
+            step = in_scenario(step, state, gateway.foreseen, excused(plan))
         if isinstance(step, StopLoop):
             return _end(project, plan, step, on_progress, nothing_done=steps == 0)
         runner.execute(step)

@@ -22,7 +22,7 @@ from harness.driver.environment import (
 from harness.driver.session import SessionEnding, SessionOutcome, SessionSpec, run_session
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.table import session_tools
-from harness.errors import GatewayError
+from harness.errors import GatewayError, ScenarioError
 from harness.guard.control_files import watching
 from harness.ledger.facts import SessionEnded, SessionStarted
 from harness.ledger.project import Project
@@ -92,11 +92,22 @@ class RoleSessions:
         if outcome.outcome is not SessionEnding.FINISHED:
             self._say(step, f"  session {outcome.outcome}: {outcome.detail}")
         if self._gateway.failure is not None:
-            raise GatewayError(
-                f"The model gateway ended in session {session}: {self._gateway.failure}",
-                hint="Correct the scenario or the endpoint, then run `harness continue`.",
-            )
+            raise self._failed(session, self._gateway.failure)
         return context
+
+    def _failed(self, session: str, failure: str) -> GatewayError:
+        if self._gateway.foreseen is None:
+            return GatewayError(
+                f"The model gateway ended in session {session}: {failure}",
+                hint="Correct the endpoint, then run `harness continue`.",
+            )
+        return ScenarioError(
+            f"Session {session} is not as the scenario says: {failure}",
+            hint=(
+                "Correct it, then `harness continue --scenario FILE`: this attempt counts for"
+                " nothing, and the next one has its number."
+            ),
+        )
 
     def _launcher(self, session: str, folders: SessionFolders, key: str) -> Path:
         project = self._project
@@ -161,6 +172,8 @@ class RoleSessions:
                     outcome=SessionEnding.CUT,
                     detail=f"budget: {self._gateway.over_budget}",
                 )
+            if self._gateway.failure is not None:
+                outcome = replace(outcome, outcome=SessionEnding.VOID)
         finally:
             self._project.ledger.append(
                 SessionEnded(

@@ -39,12 +39,13 @@ Hooks = dict[str, list[HookMatcher]]
 
 
 class SessionEnding(StrEnum):
-    """How a session ended. All four are normal in a loop."""
+    """How a session ended. All but the last are normal in a loop."""
 
     FINISHED = "finished"
     CUT = "cut"  # ended from outside, or silent for too long: the step is repeated
     REFUSED = "refused"  # the model declined
     FAILED = "failed"  # an error of the API or the CLI, or the turn limit
+    VOID = "void"  # the model gateway could not go on: it counts as if it had never begun
 
 
 @dataclass(frozen=True, kw_only=True)

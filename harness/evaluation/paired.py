@@ -193,18 +193,37 @@ def paired(
     objects = project.layout.objects
     if not all((objects / name).is_file() for name in {*mine, *theirs}):
         return None
-    frozen = (
-        scorer.name,
-        table_of(project, approved, "train"),
-        table_of(project, approved, Split.VALIDATION.value),
-        str(approved.splits[Split.VALIDATION.value]["label"]),
-        approved.splits[Split.VALIDATION.value].get("group"),
-        scorer.positive,
-    )
+    frozen = _frozen(project, approved, scorer)
     try:
         return _paired(objects, frozen, mine, None if other is None else theirs)
     except (Unscorable, ObjectDamagedError):
         return None  # what is missing or changed is named by the gate's own checks
+
+
+def rerun_of(project: Project, approved: ApprovedPlan, own: Sequence[Evaluation]) -> float | None:
+    """The mean square of a row's difference between two seeds of one experiment. None where rows
+    are not known."""
+    names, scorer, objects = _hashes(own), scorer_of(approved), project.layout.objects
+    if not _has_rows(scorer) or len(names) < 2:
+        return None
+    frozen = _frozen(project, approved, scorer)
+    try:
+        rows = np.stack([_rows(objects, frozen, name) for name in names])
+    except (Unscorable, ObjectDamagedError):
+        return None
+    return float(2 * rows.var(axis=0, ddof=1).mean())
+
+
+def _frozen(project: Project, approved: ApprovedPlan, scorer: FrozenScorer) -> _Frozen:
+    split = approved.splits[Split.VALIDATION.value]
+    return (
+        scorer.name,
+        table_of(project, approved, "train"),
+        table_of(project, approved, Split.VALIDATION.value),
+        str(split["label"]),
+        split.get("group"),
+        scorer.positive,
+    )
 
 
 def contributions(

@@ -1,10 +1,12 @@
-"""How likely is a relevant gain to be found: what `plan check` tells before anything is trained.
+"""How likely is a relevant gain to be found: what `plan check` tells before anything is trained,
+and `harness baseline` after the starting code was.
 
 Nobody knows the noise of models that do not exist yet, so it is assumed, and the assumption is told
-with the figure. The power is that of both tests of a first try: seeds (Student's t, at the share of
-the level that it has where seeds are shared) and rows (their normal limit). Both look at one
-difference, so it must be beyond the larger of their floors: the chance of that, over the spreads
-that the seeds may show. Two chances multiplied would be too low, the more so the lower they are.
+with the figure; what seeds of the starting code do was measured then. The power is that of both
+tests of a first try: seeds (Student's t, at the share of the level that it has where seeds are
+shared) and rows (their normal limit). Both look at one difference, so it must be beyond the larger
+of their floors: the chance of that, over the spreads that the seeds may show. Two chances
+multiplied would be too low, the more so the lower they are.
 """
 
 import math
@@ -31,6 +33,9 @@ FEW_ROWS = 200
 _HALVINGS = 12
 ALIKE = 0.1
 """The correlation of the rows of a group."""
+BESIDE_SEEDS = 0.5
+"""What two experiments do to a row beyond what two seeds do, in parts of that: as in both
+assumptions below."""
 _LOSSES = ("mse", "mae", "log_loss")
 _EVENLY = (np.arange(200) + 0.5) / 200
 
@@ -68,6 +73,17 @@ _LOSS = _Noise(
 
 
 @dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What seeds of one experiment did, in the metric's unit."""
+
+    seeds: int
+    spread: float
+    """Standard deviation of their scores."""
+    rerun: float | None
+    """As `_Noise.rerun`; None where rows are not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Power:
     gain: float
     """In the metric's unit, as is `smallest`."""
@@ -80,6 +96,7 @@ class Power:
     seeds_wanted: int | None
     """From how many seeds on it is WANTED; None when the rows alone are too few for it."""
     assumed: str
+    measured: str = ""
 
     @property
     def words(self) -> str:
@@ -92,7 +109,8 @@ class Power:
         else:
             enough = f"{self.seeds_wanted} seeds find it in {WANTED:.0%}"
         least = f"the smallest gain that is found in {WANTED:.0%} is {self.smallest:.2g}"
-        return f"{found}; {enough}; {least} (assumed: {self.assumed})"
+        known = f"measured: {self.measured}; " if self.measured else ""
+        return f"{found}; {enough}; {least} ({known}assumed: {self.assumed})"
 
 
 def few_rows(metric: str, rows: int, power: Power | None) -> list[Finding]:
@@ -119,39 +137,84 @@ def few_rows(metric: str, rows: int, power: Power | None) -> list[Finding]:
 
 
 def power_of(
-    metric: str, *, rows: int, seeds: int, groups: int | None, labels: Sequence[float] | None
+    metric: str,
+    *,
+    rows: int,
+    seeds: int,
+    groups: int | None,
+    labels: Sequence[float] | None,
+    gain: float | None = None,
+    measured: Measured | None = None,
 ) -> Power | None:
-    """Of a metric of the harness whose rows are right or wrong, or have a loss; None for others,
-    and a script, of whose noise nothing is known, for fewer seeds than a comparison takes, and for
-    a loss whose trivial predictor has none. `labels`: of training, where they are numbers."""
-    of = METRICS.get(metric)
-    if of is None or seeds < LEAST_SEEDS:
+    """Of a metric of the harness whose rows are right or wrong, or have a loss; of any other only
+    with what was `measured`. None for others, and a script, of whose noise nothing is known, for
+    fewer seeds than a comparison takes, for a loss whose trivial predictor has none, and where the
+    seeds that were measured did nothing. `labels`: of training, where they are numbers. `gain`: in
+    the metric's unit."""
+    if seeds < LEAST_SEEDS:
         return None
-    shares = of.needs is Needs.CLASS and of.range == UNIT
-    if not shares and metric not in _LOSSES:
-        return None
-    noise, unit = (_SHARE, 1.0) if shares else (_LOSS, _loss(metric, labels))
-    if not unit:
-        return None
-    independent = float(rows)
-    words = noise.words
+    independent, more = float(rows), ""
     if groups is not None:
         independent = rows / (1 + max(rows / groups - 1, 0) * ALIKE)
-        words += f"; rows of a group correlate by {ALIKE:g}"
+        more = f"; rows of a group correlate by {ALIKE:g}"
+    noise, unit = _assumed(metric, labels)
+    if gain is None and noise is not None:
+        gain = noise.gain * unit
+    if measured is not None:
+        noise, unit = _seen(measured, independent)
+        gain = measured.spread if gain is None else gain
+    if noise is None or gain is None:
+        return None
     wanted = (
         k
         for k in range(LEAST_SEEDS, MOST_SEEDS + 1)
-        if _both(noise, independent, k, noise.gain) >= WANTED
+        if _both(noise, independent, k, gain / unit) >= WANTED
     )
     return Power(
-        gain=noise.gain * unit,
+        gain=gain,
         smallest=_smallest(noise, independent, seeds) * unit,
         rows=rows,
         seeds=seeds,
-        power=_both(noise, independent, seeds, noise.gain),
+        power=_both(noise, independent, seeds, gain / unit),
         seeds_wanted=next(wanted, None),
-        assumed=words,
+        assumed=noise.words + more,
+        measured="" if measured is None else _told(measured),
     )
+
+
+def _assumed(metric: str, labels: Sequence[float] | None) -> tuple[_Noise | None, float]:
+    """The noise, and the unit that it is in."""
+    of = METRICS.get(metric)
+    if of is not None and of.needs is Needs.CLASS and of.range == UNIT:
+        return _SHARE, 1.0
+    unit = _loss(metric, labels) if metric in _LOSSES else 0.0
+    return (_LOSS, unit) if unit else (None, 1.0)
+
+
+def _seen(measured: Measured, rows: float) -> tuple[_Noise | None, float]:
+    """The noise, and the unit that it is in."""
+    unit = measured.spread or math.sqrt(measured.rerun or 0.0)
+    if not unit:
+        return None, 1.0
+    rerun = (measured.rerun or 0.0) / unit**2
+    spread = measured.spread / unit
+    beside = f"two experiments differ on the rows by {BESIDE_SEEDS:.0%} more than two seeds"
+    noise = _Noise(
+        gain=1.0,
+        rerun=rerun,
+        lasting=rerun * BESIDE_SEEDS,
+        common=math.sqrt(max(spread**2 - rerun / 2 / rows, 0.0)),
+        words=beside if rerun else "rows are not compared, seeds alone decide",
+    )
+    return noise, unit
+
+
+def _told(measured: Measured) -> str:
+    said = f"{measured.seeds} seeds have a spread of {measured.spread:.2g}"
+    if measured.rerun is None:
+        return said
+    apart = math.sqrt(measured.rerun)
+    return f"{said}, and their rows differ by {apart:.2g} (root mean square)"
 
 
 def _smallest(noise: _Noise, rows: float, seeds: int) -> float:

@@ -89,7 +89,7 @@ def _collect(
     diagnosis_file, diagnosis = _diagnosis(project, experiment) if alarms else (None, None)
     evidence = GateEvidence(
         gate=gate,
-        **_of_plan(project, approved, gate),
+        **_of_plan(project, approved, gate, experiment),
         claims={} if result is None else result.claims,
         prose=prose(project, experiment, result),
         shortfall=next(iter(result.shortfalls), None) if result is not None else None,
@@ -130,15 +130,16 @@ def _approved_since(
         )
 
 
-def _of_plan(project: Project, approved: ApprovedPlan, gate: GateName) -> dict[str, Any]:
+def _of_plan(
+    project: Project, approved: ApprovedPlan, gate: GateName, experiment: str
+) -> dict[str, Any]:
     """What the plan asks for and froze."""
+    used = len(counted_runs(project.ledger.runs(experiment)))
     return {
         "objective": objective_of(approved),
         "checkpoint_every": checkpoint_cadence(approved),
         "isolation_required": approved.content.get("sandbox") == "required",
-        "plan_seeds": seeds_of(
-            plan for plan in project.ledger.plans() if plan.name == approved.name
-        ),
+        "plan_seeds": seeds_of(project, approved.name, used),
         "in_train": approved.splits[gate.value].get("in_train"),
     }
 

@@ -69,6 +69,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
         words=-1,
         command=True,
     ),
+    ("baseline",): Askable(flags=("--write",), values=("--seeds", "--gain")),
     ("evaluate",): Askable(
         flags=("--check",),
         values=("--split", "--predict-from"),
@@ -98,6 +99,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ("priors", "list"): Askable(),
     ("audit",): Askable(),
     ("plan", "check"): Askable(words=1, files=True, copy_option="--copy"),
+    ("scenario", "check"): Askable(words=1, files=True, copy_option="--copy"),
     ("ledger", "verify"): Askable(),
     ("posttrain", "spec"): Askable(
         values=(

@@ -25,6 +25,7 @@ CUT_IN_A_ROW = 10
 MOST_IDEAS = 5
 
 _CUT = "cut"
+_VOID = "void"
 _SEVERITY = ("fatal", "warning")
 
 
@@ -68,7 +69,8 @@ class SessionState:
     step: str
     """The key of the step that it served, e.g. "build-1-1"."""
     outcome: str | None
-    """finished, refused, failed, cut; None when its end was never recorded: its driver died."""
+    """finished, refused, failed, cut, void; None when its end was never recorded: its driver
+    died."""
     counted: bool = True
     """False for sessions before the newest LoopEnded: a person who continues gives a new chance."""
 
@@ -179,7 +181,7 @@ def tally(sessions: Sequence[SessionState], prefix: str, *, after: int = 0) -> T
     mine = [
         (place, session)
         for place, session in enumerate(sessions)
-        if session.step.startswith(prefix)
+        if session.step.startswith(prefix) and session.outcome != _VOID
     ]
     ended = [(place, session) for place, session in mine if session.outcome not in (None, _CUT)]
     last = ended[-1][0] if ended else -1
@@ -199,7 +201,11 @@ def tally(sessions: Sequence[SessionState], prefix: str, *, after: int = 0) -> T
 def last_place(sessions: Sequence[SessionState], prefix: str) -> int:
     """One past the position of the newest session of `prefix`; 0 when there is none."""
     return max(
-        (place + 1 for place, session in enumerate(sessions) if session.step.startswith(prefix)),
+        (
+            place + 1
+            for place, session in enumerate(sessions)
+            if session.step.startswith(prefix) and session.outcome != _VOID
+        ),
         default=0,
     )
 

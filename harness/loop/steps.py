@@ -18,6 +18,8 @@ class StopReason(StrEnum):
     PATIENCE = "patience"
     FAILURES = "failures"
     WAITING = "waiting"
+    PLAYED = "played"
+    """The scenario is played to its end, and no gate found fault."""
 
 
 @dataclass(frozen=True, kw_only=True)

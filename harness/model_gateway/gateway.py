@@ -24,6 +24,7 @@ from harness.model_gateway.wire import (
     Asker,
     Login,
     RecordedRequest,
+    SessionKey,
     error_body,
     pairs,
     read_request,
@@ -79,7 +80,8 @@ class Gateway:
     nothing. Of a request nothing is kept once it is answered. `failure` is why the gateway has
     ended: from then on it refuses every request with that reason (400). `refused` is the newest
     refusal of a single request (400), `over_budget` the newest refusal for the budget. `retries` is
-    how often the CLI should repeat a request after an error.
+    how often the CLI should repeat a request after an error. `foreseen`: the only sessions that it
+    can answer (role, experiment, attempt); None: any.
     """
 
     def __init__(
@@ -87,9 +89,10 @@ class Gateway:
         answerer: Answerer,
         *,
         retries: int = RETRIES,
+        foreseen: frozenset[SessionKey] | None = None,
         service: Service | None = None,
     ) -> None:
-        self.answerer, self.retries = answerer, retries
+        self.answerer, self.retries, self.foreseen = answerer, retries, foreseen
         self.service = service or Service()
         self._admission = Admission()
         self.failure: str | None = None

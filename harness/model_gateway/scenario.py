@@ -3,9 +3,11 @@
 They are read for the scripted gateway; `Recording` writes one from live answers.
 """
 
+import os
 import re
 import threading
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from pydantic import (
 )
 
 from harness.artifacts.front_matter import FrontMatter, read_yaml
+from harness.domain.credentials import secret_values, without_credentials
 from harness.errors import GatewayError, UsageError
 from harness.files import atomic_write
 from harness.model_gateway.wire import RecordedRequest
@@ -113,23 +116,28 @@ class Scenario(_Strict):
 def read_scenario(path: Path) -> Scenario:
     """Read a scenario. Raises UsageError that lists every problem with its line, field and the
     expected form."""
+    return scenario_in(read_document(path))
+
+
+def read_document(path: Path, copy: Path | None = None) -> FrontMatter:
+    """The file, or its copy, as YAML, with its lines. Raises UsageError."""
     try:
-        text = path.read_text("utf-8")
+        text = (copy or path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"The scenario {path} cannot be read: {error}.",
             hint="Give the path of a YAML file.",
             code="scenario_invalid",
         ) from error
-    return parse_scenario(text, where=str(path))
+    return read_yaml(text, where=str(path))
 
 
-def parse_scenario(text: str, *, where: str) -> Scenario:
-    document = read_yaml(text, where=where)
+def scenario_in(document: FrontMatter) -> Scenario:
+    """Raises UsageError as `read_scenario`."""
     try:
         return Scenario.model_validate(document.data)
     except ValidationError as error:
-        problems = "\n".join(_problem(document, where, entry) for entry in error.errors())
+        problems = "\n".join(_problem(document, entry) for entry in error.errors())
         raise UsageError(
             problems,
             hint="Correct these lines; docs/formats.md has the form.",
@@ -137,7 +145,7 @@ def parse_scenario(text: str, *, where: str) -> Scenario:
         ) from error
 
 
-def _problem(document: FrontMatter, where: str, entry: Any) -> str:
+def _problem(document: FrontMatter, entry: Any) -> str:
     path = tuple(entry["loc"])
     name = ".".join(str(part) for part in path) or "scenario"
     if entry["type"] == "missing":
@@ -146,7 +154,7 @@ def _problem(document: FrontMatter, where: str, entry: Any) -> str:
         what = "unknown key"
     else:
         what = f"found {entry['input']!r:.80}; {entry['msg'].removeprefix('Value error, ')}"
-    return f"{where}:{document.line_of(*path)}: {name}: {what}."
+    return f"{document.where}:{document.line_of(*path)}: {name}: {what}."
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
@@ -161,11 +169,15 @@ def _string(dumper: _Dumper, text: str) -> Any:
 _Dumper.add_representer(str, _string)
 
 
+RECORDED = "# Recorded from a live session; replay it with `harness run PLAN --scenario FILE`.\n"
+
+
 class Recording:
     """An observer for `Live`: `Live(..., observe=Recording(path))`.
 
     The file is replaced after every answer. It holds the model's text and the inputs of its tools,
-    word for word, but no headers, thinking or requests. A repeated turn replaces the earlier one.
+    word for word but for credentials, and no headers, thinking or requests. A repeated turn
+    replaces the earlier one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -183,13 +195,15 @@ class Recording:
         with self._lock:
             asker = request.asker
             session = self._turns.setdefault((asker.role, asker.experiment, asker.attempt), {})
-            session[request.turn] = _turn(request.turn, message)
+            session[request.turn] = recorded_turn(request.turn, message.get("content"))
             atomic_write(self.path, as_yaml(self._turns))
 
 
-def as_yaml(turns: dict[tuple[str, str, str], dict[int, dict[str, Any]]]) -> str:
+def as_yaml(
+    turns: dict[tuple[str, str, str], dict[int, dict[str, Any]]], head: str = RECORDED
+) -> str:
     """The scenario: sessions in the order of their first answers, each up to its first missing
-    turn."""
+    turn. `head`: its first lines."""
     sessions = []
     for (role, experiment, attempt), known in turns.items():
         whole: list[dict[str, Any]] = []
@@ -202,38 +216,46 @@ def as_yaml(turns: dict[tuple[str, str, str], dict[int, dict[str, Any]]]) -> str
     text = yaml.dump(
         {"sessions": sessions}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110
     )
-    return (
-        "# Recorded from a live session; replay it with `harness run PLAN --scenario"
-        f" FILE`.\n{text}"
-    )
+    return f"{head}{text}"
 
 
-def _turn(number: int, message: dict[str, Any]) -> dict[str, Any]:
-    content = [block for block in message.get("content", []) if isinstance(block, dict)]
-    uses = [block for block in content if block.get("type") == "tool_use"]
-    names = {block["id"]: f"turn-{number + 1}-{place + 1}" for place, block in enumerate(uses)}
+def recorded_turn(number: int, content: Any) -> dict[str, Any]:
+    """A turn from the content blocks of a model's answer, without the credentials in it."""
+    known = [block for block in content or () if isinstance(block, dict)]
+    uses = [block for block in known if block.get("type") == "tool_use"]
+    names = {block["id"]: tool_name(number, place) for place, block in enumerate(uses)}
     text = "\n\n".join(
-        block["text"] for block in content if block.get("type") == "text" and block.get("text")
+        block["text"] for block in known if block.get("type") == "text" and block.get("text")
     )
+    secret = secret_values(os.environ)
     turn: dict[str, Any] = {}
     if text or not uses:
-        turn["text"] = _plain(text or "(no text)", names)
+        turn["text"] = _plain(text or "(no text)", names, secret)
     if uses:
         turn["tools"] = [
-            {"id": names[use["id"]], "name": use["name"], "input": _plain(use["input"], names)}
+            {
+                "id": names[use["id"]],
+                "name": use["name"],
+                "input": _plain(use["input"], names, secret),
+            }
             for use in uses
         ]
     return turn
 
 
-def _plain(value: Any, names: dict[str, str]) -> Any:
+def tool_name(turn: int, place: int) -> str:
+    """What a recorded tool call is called, from the turn's and its own place, from 0."""
+    return f"turn-{turn + 1}-{place + 1}"
+
+
+def _plain(value: Any, names: dict[str, str], secret: Collection[str]) -> Any:
     """Tool use ids of the service become the scenario's; text that looks like a reference stays
     text."""
     if isinstance(value, dict):
-        return {key: _plain(part, names) for key, part in value.items()}
+        return {key: _plain(part, names, secret) for key, part in value.items()}
     if isinstance(value, list):
-        return [_plain(part, names) for part in value]
+        return [_plain(part, names, secret) for part in value]
     if not isinstance(value, str):
         return value
     words = _WIRE_ID.sub(lambda match: names.get(match[0], match[0]), value)
-    return REFERENCE.sub(lambda match: "$" + match[0], words)
+    return REFERENCE.sub(lambda match: "$" + match[0], without_credentials(words, secret))

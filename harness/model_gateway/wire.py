@@ -14,6 +14,8 @@ KEYS = frozenset({LOGIN, SESSION, "x-api-key", "cookie", "proxy-authorization"})
 """Headers that carry a secret; they are not kept, and not forwarded but for a passed login."""
 
 Block = dict[str, Any]
+SessionKey = tuple[str, str, str]
+"""Role, experiment, attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,10 @@ class Asker:
     """The number of the experiment in the loop, and of the attempt: a scenario names both."""
     attempt: str = "1"
     session: str = ""
+
+    @property
+    def key(self) -> SessionKey:
+        return self.role, self.experiment, self.attempt
 
 
 @dataclass(frozen=True, kw_only=True)

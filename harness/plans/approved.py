@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.artifacts.content import hash_file
@@ -139,9 +139,15 @@ def seeds_for(basis: str, count: int) -> list[int]:
     return seeds
 
 
-def seeds_of(versions: Iterable[ApprovedPlan]) -> frozenset[int]:
-    """Every seed that one of the versions asked for."""
-    return frozenset(seed for plan in versions for seed in plan_seeds(plan))
+def seeds_of(project: Project, name: str, used: int) -> frozenset[int]:
+    """Every seed that a version of the plan asked for. Of an experiment with more, `used` of them,
+    also those that come next: whoever takes them in their order has picked none."""
+    return frozenset(
+        seed
+        for plan in project.ledger.plans()
+        if plan.name == name
+        for seed in seeds_for(plan.basis, max(used, plan.content["oracle"]["seeds"]))
+    )
 
 
 def _stream(text: str) -> Iterator[int]:
@@ -172,16 +178,21 @@ def frozen_changes(project: Project, approved: ApprovedPlan) -> list[Finding]:
             path = state / split["vault"]
             what = f"The vault's {name} split"
             if not path.exists() and _approved_on_another_machine(project, approved):
-                findings.append(_no_vault(project, what, str(path)))
+                findings.append(_no_vault(what, project, path, secret(approved, name)))
                 continue
             key = key_of(project.layout.vault, path) if secret(approved, name) else None
             findings += _compare("split_changed", path, str(path), split["sha256"], what, key=key)
     return findings
 
 
-def require_unchanged(project: Project, approved: ApprovedPlan) -> None:
-    """Raises RefusedError with the first kind of `frozen_changes`."""
+def require_unchanged(
+    project: Project, approved: ApprovedPlan, *, without_secret: bool = False
+) -> None:
+    """Raises RefusedError with the first kind of `frozen_changes`. `without_secret`: what needs no
+    secret rows, as a training, can do without those that lie on another machine."""
     changes = frozen_changes(project, approved)
+    if without_secret:
+        changes = [change for change in changes if not change.data.get("secret")]
     if changes:
         code = changes[0].code
         message = " ".join(finding.message for finding in changes)
@@ -219,12 +230,12 @@ def _approved_on_another_machine(project: Project, approved: ApprovedPlan) -> bo
     return approved.tree is not None and not is_known(project.layout, approved.tree["id"])
 
 
-def _no_vault(project: Project, what: str, path: str) -> Finding:
+def _no_vault(what: str, project: Project, path: Path, nobodys: bool) -> Finding:
     return Finding(
         NOT_HERE,
         f"{what} is not on this machine: the plan was approved on another one.",
         f"A person copies the folder vault of the state directory there to {project.layout.vault}.",
-        {"path": path},
+        {"path": str(path), "secret": nobodys},
     )
 
 

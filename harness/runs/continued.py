@@ -18,9 +18,8 @@ from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
 from harness.evaluation.predict_code import changed_predict
 from harness.evaluation.scores import counted_runs, started
-from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
-from harness.plans.approved import data_hashes, plan_of, plan_seeds
+from harness.plans.approved import data_hashes, plan_of, plan_seeds, seeds_for
 from harness.runs.train_job import code_now
 
 
@@ -46,11 +45,12 @@ def command_of(project: Project, experiment: str) -> list[str] | None:
         return None  # it is not there, or the gate names it
 
 
-def due(project: Project, experiment: str, argv: Sequence[str]) -> Due:
-    """What its training needs before it can be evaluated."""
+def due(project: Project, experiment: str, argv: Sequence[str], seeds: int | None = None) -> Due:
+    """What its training needs before it can be evaluated; `seeds`: how many, if not the plan's."""
     approved = plan_of(project, project.ledger.experiment(experiment))
     runs = counted_runs(project.ledger.runs(experiment))
-    if not _all_completed(runs, approved) or list(runs[-1].argv) != list(argv):
+    wanted = plan_seeds(approved) if seeds is None else seeds_for(approved.basis, seeds)
+    if not _all_completed(runs, wanted) or list(runs[-1].argv) != list(argv):
         return Due.TRAIN
     if runs[-1].data != data_hashes(approved):
         return Due.TRAIN
@@ -69,6 +69,6 @@ def due(project: Project, experiment: str, argv: Sequence[str]) -> Due:
     return Due.TAKE if changed_predict(project, experiment) else Due.NOTHING
 
 
-def _all_completed(runs: Sequence[Run], approved: ApprovedPlan) -> bool:
+def _all_completed(runs: Sequence[Run], seeds: Sequence[int]) -> bool:
     done = {run.seed for run in runs if run.status is RunStatus.COMPLETED}
-    return done.issuperset(plan_seeds(approved))
+    return done.issuperset(seeds)

@@ -23,7 +23,7 @@ from harness.errors import RefusedError
 from harness.gates.findings import finding
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
-from harness.plans.approved import plan_seeds, training_tables
+from harness.plans.approved import plan_seeds, seeds_for, training_tables
 from harness.runs.absent import absent_findings
 from harness.runs.collect import close_run
 from harness.runs.endings import (
@@ -74,6 +74,7 @@ def train(
     session: str | None = None,
     resume: bool = False,
     values: Mapping[str, str] | None = None,
+    seeds: int | None = None,
     on_event: Event = lambda event: None,
     inherited: Mapping[str, str] | None = None,
     silent_s: float = 60.0,
@@ -89,6 +90,7 @@ def train(
     Args:
         resume: each seed's newest stopped run goes on, in its own folder, as its next attempt.
         values: for config.yaml, where there is none yet.
+        seeds: how many, the plan's first; by default as many as it says.
         on_event: gets progress; each event has a `kind` and a `text`.
         inherited: the environment whose allowed part is passed on, by default this process's.
         silent_s: seconds that a run may go on without a metrics row of its own.
@@ -112,19 +114,29 @@ def train(
         _require_startable(job)
         job = with_config(job, job.argv, values or {}, on_event)
         job = _as_before(replace(job, asked=values or {}), on_event)
-        seed_run = functools.partial(
-            SeedRun,
-            project=project,
-            sandbox=sandbox,
-            python=job.python,
-            inherited=job.inherited,
-            on_event=on_event,
-            grace=grace_s,
-            job=job,
-        )
         large = not_copied(job.snapshot, on_event)
-        report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
+        report = _train_seeds(
+            job,
+            _seed_run(job, on_event, grace_s),
+            interrupts,
+            seeds=seeds,
+            resume=resume,
+            silent_s=silent_s,
+        )
         return replace(report, findings=[*recovered, *large, *report.findings])
+
+
+def _seed_run(job: TrainJob, on_event: Event, grace: float) -> Callable[..., "SeedRun"]:
+    return functools.partial(
+        SeedRun,
+        project=job.project,
+        sandbox=job.sandbox,
+        python=job.python,
+        inherited=job.inherited,
+        on_event=on_event,
+        grace=grace,
+        job=job,
+    )
 
 
 def _require_startable(job: TrainJob) -> None:
@@ -163,15 +175,21 @@ def _as_before(job: TrainJob, on_event: Event) -> TrainJob:
     return replace(job, config=first.config)
 
 
+def _wanted(job: TrainJob, count: int | None) -> list[int]:
+    approved = job.approved
+    return plan_seeds(approved) if count is None else seeds_for(approved.basis, count)
+
+
 def _train_seeds(
     job: TrainJob,
     seed_run: Callable[..., "SeedRun"],
     interrupts: Interrupts,
     *,
+    seeds: int | None,
     resume: bool,
     silent_s: float,
 ) -> TrainReport:
-    wanted, done = plan_seeds(job.approved), job.completed()
+    wanted, done = _wanted(job, seeds), job.completed()
     missing = [seed for seed in wanted if seed not in done]
     stopped = resumptions(job, missing) if resume else {}
     write_snapshot(job.snapshot, job.project.layout.experiment(job.experiment, "code"))

@@ -174,7 +174,7 @@ def admitted(
     """`argv`, by default the plan's training.entry. Raises as `prepare`."""
     require_judge(project)
     plan = plan_from(approved.content)
-    require_unchanged(project, approved)
+    require_unchanged(project, approved, without_secret=True)
     if plan.sandbox == "required" and sandbox.kind is SandboxKind.NONE:
         raise RefusedError(
             "The plan says `sandbox: required`, and there is no sandbox.",

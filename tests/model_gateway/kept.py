@@ -1,8 +1,14 @@
 """What a gateway was asked: it keeps nothing itself, so a test puts this between it and its
 answerer."""
 
+from harness.artifacts.front_matter import read_yaml
 from harness.model_gateway.gateway import Answerer, Gateway, Reply
+from harness.model_gateway.scenario import Scenario, scenario_in
 from harness.model_gateway.wire import RecordedRequest
+
+
+def parse_scenario(text: str, *, where: str) -> Scenario:
+    return scenario_in(read_yaml(text, where=where))
 
 
 class Kept:

@@ -12,10 +12,9 @@ import pytest
 
 from harness.model_gateway.gateway import MOST_BYTES, Gateway
 from harness.model_gateway.meter import Meter
-from harness.model_gateway.scenario import parse_scenario
 from harness.model_gateway.scripted import Scripted
 from harness.model_gateway.wire import Asker
-from tests.model_gateway.kept import Kept
+from tests.model_gateway.kept import Kept, parse_scenario
 from tests.model_gateway.test_live_gateway import MODEL, Service, live
 
 SCENARIO = "sessions: [{role: builder, turns: [{text: one}, {text: two}]}]"

@@ -15,12 +15,11 @@ from harness.domain.statuses import SandboxKind
 from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter
-from harness.model_gateway.scenario import parse_scenario
 from harness.model_gateway.scripted import Scripted
 from harness.model_gateway.service import Service
 from harness.model_gateway.wire import Asker
 from harness.sandbox.select import SANDBOXES, available
-from tests.model_gateway.kept import keep
+from tests.model_gateway.kept import keep, parse_scenario
 
 SPEC = importlib.util.find_spec("claude_agent_sdk")
 CLI = (

@@ -3,7 +3,8 @@
 import pytest
 
 from harness.errors import UsageError
-from harness.model_gateway.scenario import parse_scenario, read_scenario
+from harness.model_gateway.scenario import read_scenario
+from tests.model_gateway.kept import parse_scenario
 
 GOOD = """
 sessions:

@@ -9,10 +9,9 @@ import pytest
 
 from harness.errors import GatewayError
 from harness.model_gateway.gateway import Gateway
-from harness.model_gateway.scenario import parse_scenario
 from harness.model_gateway.scripted import Scripted
 from harness.model_gateway.wire import Asker, EventReader
-from tests.model_gateway.kept import Kept
+from tests.model_gateway.kept import Kept, parse_scenario
 
 SCENARIO = """
 sessions:

@@ -18,7 +18,7 @@ from harness.domain.statuses import FINAL_RUNS, RunStatus, SandboxKind
 from harness.driver.environment import session_folders
 from harness.driver.loop_runner import close_cut_sessions, open_gateway
 from harness.driver.session import session_processes
-from harness.errors import GatewayError
+from harness.errors import ScenarioError
 from harness.ledger.facts import SessionStarted
 from harness.ledger.project import Project
 from harness.ledger.verify import verify
@@ -154,14 +154,36 @@ def test_a_killed_supervisor_costs_one_run_and_its_seed_is_trained_again(
     assert all(run.status in FINAL_RUNS for run in project.ledger.runs("exp-0001"))
 
 
-def test_a_request_that_the_scenario_does_not_foresee_ends_the_loop_loudly(
+def test_a_session_that_the_scenario_does_not_have_ends_the_loop_and_is_not_begun(
     project: Project, sandbox: SandboxKind, tmp_path: Path
 ) -> None:
     scenario = write_scenario(tmp_path / "s.yaml", builder(1))
-    with pytest.raises(GatewayError, match="role oracle, experiment 1"):
-        play(project, scenario, sandbox=sandbox)
-    assert [item.outcome for item in project.ledger.sessions()] == ["finished", "failed"]
+    played = play(project, scenario, sandbox=sandbox)
+    assert played.ended.reason == "failures"
+    assert "asks for role oracle, experiment 1, attempt 1" in played.ended.detail
+    assert [item.outcome for item in project.ledger.sessions()] == ["finished"]
+
+
+def test_what_a_scenario_does_not_foresee_moves_no_number(
+    project: Project, sandbox: SandboxKind, tmp_path: Path
+) -> None:
+    right = oracle(1)
+    wrong = {**right, "turns": [{**right["turns"][0], "expect": "exp-4711"}, *right["turns"][1:]]}
+    scenario = write_scenario(tmp_path / "s.yaml", builder(1), wrong)
+    for _ in range(2):
+        with pytest.raises(ScenarioError, match="expected 'exp-4711'"):
+            play(project, scenario, sandbox=sandbox)
     assert project.ledger.loop_end() is None
+    played = play(project, write_scenario(tmp_path / "s.yaml", builder(1), right), sandbox=sandbox)
+    assert played.ended.reason == "target", played.told
+    sessions = [(item.step, item.outcome) for item in project.ledger.sessions()]
+    assert sessions == [
+        ("build-1-1", "finished"),
+        ("judge-1-1", "void"),
+        ("judge-1-1", "void"),
+        ("judge-1-1", "finished"),
+    ]
+    assert [item.id for item in project.ledger.experiments()] == ["exp-0001"]
 
 
 def test_a_session_whose_driver_lives_is_left_to_it(project: Project) -> None:

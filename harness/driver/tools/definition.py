@@ -28,6 +28,8 @@ class AgentTool(Generic[Arguments]):
     reads: bool = False
     """Whether it changes nothing but the harness's own pages; Claude Code then does not ask the
     person for it in plan mode."""
+    answers: tuple[str, ...] = ()
+    """The fields of its answer: what a scenario may refer to. Empty: not declared."""
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -39,7 +41,11 @@ class AgentTool(Generic[Arguments]):
 
 
 def agent_tool(
-    description: str, *, due: str = "", reads: bool = False
+    description: str,
+    *,
+    due: str = "",
+    reads: bool = False,
+    answers: tuple[str, ...] = (),
 ) -> Callable[[Callable[[ToolContext, Arguments], Awaitable[Answer]]], AgentTool[Arguments]]:
     """Make a function the tool of its name; the type of its parameter `arguments` declares them."""
 
@@ -53,6 +59,7 @@ def agent_tool(
             method=method,
             due=due,
             reads=reads,
+            answers=answers,
         )
 
     return made

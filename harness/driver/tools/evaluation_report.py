@@ -7,12 +7,31 @@ from harness.evaluation.released import released_score
 from harness.evaluation.scores import recorded_evaluations
 from harness.plans.approved import objective_of
 
+_FIELDS = (
+    "experiment",
+    "metric",
+    "split",
+    "mean",
+    "spread",
+    "n_seeds",
+    "values",
+    "interval",
+    "baseline",
+    "not_isolated",
+    "released",
+    "evidence",
+    "claim",
+    "tiers",
+    "findings",
+)
+
 
 @agent_tool(
     "The score that the harness recomputed on validation: mean, spread, one value for each"
     " seed, interval, and the number to claim. On hidden labels it is what was told: a number on a"
     " grid, or that it is not better.",
     reads=True,
+    answers=_FIELDS,
 )
 async def evaluation_report(context: ToolContext, arguments: ExperimentArguments) -> Answer:
     experiment, project = context.experiment(arguments.experiment), context.project

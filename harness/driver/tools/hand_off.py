@@ -13,7 +13,12 @@ class HandOffArguments(ExperimentArguments):
 
 @agent_tool(
     "Tell the next session what it needs to know and cannot read elsewhere: what you tried, saw"
-    " and left undone. Its briefing shows it as your claim."
+    " and left undone. Its briefing shows it as your claim.",
+    answers=(
+        "experiment",
+        "at",
+        "page",
+    ),
 )
 async def hand_off(context: ToolContext, arguments: HandOffArguments) -> Answer:
     # A hand-off may be about no experiment, so the current one is not required.

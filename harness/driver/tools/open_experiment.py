@@ -16,7 +16,17 @@ class OpenExperimentArguments:
 
 @agent_tool(
     "Open an experiment with one hypothesis that its result can refute; only one can be open."
-    " Answers its id and the files that you write for it."
+    " Answers its id and the files that you write for it.",
+    answers=(
+        "experiment",
+        "status",
+        "parent",
+        "project",
+        "data",
+        "folder",
+        "write",
+        "tried_before",
+    ),
 )
 async def open_experiment(context: ToolContext, arguments: OpenExperimentArguments) -> Answer:
     experiment = _own_experiment(context, arguments) or experiments.open_experiment(

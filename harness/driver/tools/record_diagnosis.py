@@ -40,6 +40,11 @@ class RecordDiagnosisArguments(ExperimentArguments):
     "Write the part of diagnosis.md about one run, and add what to try to next.md. The rows"
     " that you name are quoted as they were logged.",
     due="The diagnosis was not recorded. Call record_diagnosis for the run that you were given.",
+    answers=(
+        "experiment",
+        "written",
+        "runs_left",
+    ),
 )
 async def record_diagnosis(context: ToolContext, arguments: RecordDiagnosisArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)

@@ -28,6 +28,10 @@ class RecordMethodsArguments(ExperimentArguments):
     due=(
         "No method was recorded. Call record_methods, or say in your last message what is missing."
     ),
+    answers=(
+        "experiment",
+        "written",
+    ),
 )
 async def record_methods(context: ToolContext, arguments: RecordMethodsArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)

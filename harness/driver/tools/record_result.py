@@ -17,6 +17,11 @@ class RecordResultArguments(ExperimentArguments):
     "Write result.md. The only claims are the recomputed numbers; the checklist shows the first"
     " shortfall.",
     due=("The result was not recorded. Call record_result, without claims if there is no score."),
+    answers=(
+        "experiment",
+        "written",
+        "findings",
+    ),
 )
 async def record_result(context: ToolContext, arguments: RecordResultArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)

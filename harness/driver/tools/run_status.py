@@ -12,6 +12,15 @@ from harness.driver.tools.definition import (
 from harness.gates.alarms import as_news, open_by_run
 from harness.plans.approved import objective_of
 
+REPORTED = (
+    "experiment",
+    "state",
+    "seeds_wanted",
+    "runs",
+    "alarms",
+    "findings",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunStatusArguments(ExperimentArguments):
@@ -22,6 +31,7 @@ class RunStatusArguments(ExperimentArguments):
     "The state of the experiment's runs, with findings. With wait_seconds it waits until they"
     " have ended, an alarm is raised or the time has passed.",
     reads=True,
+    answers=REPORTED,
 )
 async def run_status(context: ToolContext, arguments: RunStatusArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)

@@ -5,7 +5,7 @@ from harness.domain.statuses import require_open_experiment
 from harness.driver.supervisors import Supervisor
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool, argument
-from harness.driver.tools.run_status import report
+from harness.driver.tools.run_status import REPORTED, report
 from harness.errors import UsageError
 
 REGISTER_SECONDS = 60.0
@@ -29,6 +29,7 @@ class StartRunArguments(ExperimentArguments):
         "No run was started. Call start_run, or say in your last message why this experiment cannot"
         " run."
     ),
+    answers=(*REPORTED, "next"),
 )
 async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)

@@ -105,6 +105,7 @@ class LedgerPart(ABC):
     """What each family's part of `Ledger` uses; `appending.LedgerWrites` implements it."""
 
     _database: Database
+    writer: str
 
     @abstractmethod
     def transaction(self) -> contextlib.AbstractContextManager[Transaction]:

@@ -60,6 +60,9 @@ class PlanApproved(Fact):
         state.insert("plans", body | {"basis": basis, "comparison": comparison} | log(fact))
 
 
+REHEARSAL = ".rehearsal-"
+"""In the name under which a clone plays a scenario, before its writer: nothing that it counts is
+counted elsewhere, and elsewhere it is no plan in force."""
 JUDGES = ("metric", "scorer", "positive", "predict", "direction", "seeds")
 """Of a plan's oracle: with another of them scores are other numbers, or of other runs."""
 _COLUMNS = ("inputs", "label", "id")
@@ -105,8 +108,12 @@ Table(
 
 class PlanLedger(LedgerPart):
     def plan(self) -> ApprovedPlan | None:
-        """The plan that was approved last."""
-        rows = self._rows(f"SELECT * FROM plans ORDER BY {NEWEST_FIRST} LIMIT 1")
+        """The plan that was approved last; not what another clone plays a scenario under."""
+        query = (
+            "SELECT * FROM plans WHERE writer = :own OR instr(name, :mark) = 0"
+            f" ORDER BY {NEWEST_FIRST} LIMIT 1"
+        )
+        rows = self._rows(query, own=self.writer, mark=REHEARSAL)
         return _approved(rows[0]) if rows else None
 
     def plans(self) -> list[ApprovedPlan]:
