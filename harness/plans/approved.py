@@ -121,9 +121,11 @@ def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
     return {name: split["sha256"] for name, split in approved.splits.items()}
 
 
-def plan_seeds(approved: ApprovedPlan) -> list[int]:
-    """The plan's seeds: the same for every experiment of a comparison."""
-    return seeds_for(approved.basis, approved.content["oracle"]["seeds"])
+def plan_seeds(approved: ApprovedPlan, count: int | None = None) -> list[int]:
+    """The plan's seeds: the same for every experiment of a comparison. `count`: as many of them,
+    and of those that come next."""
+    wanted = approved.content["oracle"]["seeds"] if count is None else count
+    return seeds_for(approved.basis, wanted)
 
 
 def seeds_for(basis: str, count: int) -> list[int]:

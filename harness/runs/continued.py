@@ -19,7 +19,7 @@ from harness.errors import HarnessError
 from harness.evaluation.predict_code import changed_predict
 from harness.evaluation.scores import counted_runs, started
 from harness.ledger.project import Project
-from harness.plans.approved import data_hashes, plan_of, plan_seeds, seeds_for
+from harness.plans.approved import data_hashes, plan_of, plan_seeds
 from harness.runs.train_job import code_now
 
 
@@ -49,8 +49,7 @@ def due(project: Project, experiment: str, argv: Sequence[str], seeds: int | Non
     """What its training needs before it can be evaluated; `seeds`: how many, if not the plan's."""
     approved = plan_of(project, project.ledger.experiment(experiment))
     runs = counted_runs(project.ledger.runs(experiment))
-    wanted = plan_seeds(approved) if seeds is None else seeds_for(approved.basis, seeds)
-    if not _all_completed(runs, wanted) or list(runs[-1].argv) != list(argv):
+    if not _all_completed(runs, plan_seeds(approved, seeds)) or list(runs[-1].argv) != list(argv):
         return Due.TRAIN
     if runs[-1].data != data_hashes(approved):
         return Due.TRAIN

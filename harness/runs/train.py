@@ -23,7 +23,7 @@ from harness.errors import RefusedError
 from harness.gates.findings import finding
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
-from harness.plans.approved import plan_seeds, seeds_for, training_tables
+from harness.plans.approved import plan_seeds, training_tables
 from harness.runs.absent import absent_findings
 from harness.runs.collect import close_run
 from harness.runs.endings import (
@@ -115,14 +115,8 @@ def train(
         job = with_config(job, job.argv, values or {}, on_event)
         job = _as_before(replace(job, asked=values or {}), on_event)
         large = not_copied(job.snapshot, on_event)
-        report = _train_seeds(
-            job,
-            _seed_run(job, on_event, grace_s),
-            interrupts,
-            seeds=seeds,
-            resume=resume,
-            silent_s=silent_s,
-        )
+        run = _seed_run(job, on_event, grace_s)
+        report = _train_seeds(job, run, interrupts, seeds=seeds, resume=resume, silent_s=silent_s)
         return replace(report, findings=[*recovered, *large, *report.findings])
 
 
@@ -175,11 +169,6 @@ def _as_before(job: TrainJob, on_event: Event) -> TrainJob:
     return replace(job, config=first.config)
 
 
-def _wanted(job: TrainJob, count: int | None) -> list[int]:
-    approved = job.approved
-    return plan_seeds(approved) if count is None else seeds_for(approved.basis, count)
-
-
 def _train_seeds(
     job: TrainJob,
     seed_run: Callable[..., "SeedRun"],
@@ -189,7 +178,7 @@ def _train_seeds(
     resume: bool,
     silent_s: float,
 ) -> TrainReport:
-    wanted, done = _wanted(job, seeds), job.completed()
+    wanted, done = plan_seeds(job.approved, seeds), job.completed()
     missing = [seed for seed in wanted if seed not in done]
     stopped = resumptions(job, missing) if resume else {}
     write_snapshot(job.snapshot, job.project.layout.experiment(job.experiment, "code"))

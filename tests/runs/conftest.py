@@ -45,7 +45,9 @@ def run_training(project: Project, root: Path, monkeypatch: pytest.MonkeyPatch) 
         **more: object,
     ) -> TrainReport:
         if seeds is not None:
-            monkeypatch.setattr("harness.runs.train.plan_seeds", lambda approved: seeds)
+            monkeypatch.setattr(
+                "harness.runs.train.plan_seeds", lambda approved, count=None: seeds
+            )
         (root / "train.py").write_text(textwrap.dedent(code))
         inherited = {
             "PATH": os.environ["PATH"],
