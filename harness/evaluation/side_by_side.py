@@ -34,8 +34,10 @@ def places(requests: Sequence[EvaluationRequest], sizes: Sequence[int]) -> int:
     shares out. `sizes`: of the checkpoints, bytes."""
     if len(requests) < 2 or accelerators():
         return 1
-    sizes = (one.table.path.stat().st_size for one in requests if one.table.path.exists())
-    tables = max(sizes, default=0)  # none in a clone: its rows are on another machine
+    there = [one.table.path for one in requests if one.table.path.exists()]
+    tables = max(
+        (path.stat().st_size for path in there), default=0
+    )  # none in a clone: its rows are on another machine
     each = _LEAST_BYTES + _COPIES * (max(sizes) + tables)
     return max(1, min(len(requests), _cores(), machine_share() // each))
 
