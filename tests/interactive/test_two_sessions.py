@@ -4,6 +4,7 @@ beside a loop. Who comes second is told what it shares; both work, and no fact i
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -142,9 +143,17 @@ def test_two_sessions_share_one_experiment(fresh: Journey) -> None:
     ended(fresh.home)
 
 
+def appeared(path: Path, loop: "subprocess.Popen[bytes]", log: Path) -> None:
+    end = time.monotonic() + WORKING_S
+    while not path.exists():
+        assert loop.poll() is None, log.read_text()
+        assert time.monotonic() < end, log.read_text()
+        time.sleep(0.1)
+
+
 def test_a_session_beside_a_loop(fresh: Journey, tmp_path: Path) -> None:
     root = fresh.root
-    said = builder(1, train=slow_train(8), hypothesis="Centres tell them apart")
+    said = builder(1, train=slow_train(15), hypothesis="Centres tell them apart")
     scenario = write_scenario(tmp_path / "loop.yaml", said, oracle(1))
     words = [sys.executable, "-m", "harness", "run", "--scenario", str(scenario), "--json"]
     prompts: dict[str, list[Turn]] = {
@@ -172,11 +181,11 @@ def test_a_session_beside_a_loop(fresh: Journey, tmp_path: Path) -> None:
     try:
         with open_gateway(prompts) as gateway:
             started = program("bwrap")
+            appeared(root / EXPERIMENT / "runs/run-01", loop, log)
             with interactive(root, fresh.home, gateway, *FREE, program=started) as terminal:
                 assert loop.poll() is None, log.read_text()
                 screen = terminal.wait_for("startup says: harness:")
                 assert LOOP_AT_WORK in " ".join(screen.split())
-                until(terminal, root / EXPERIMENT / "runs/run-01")
                 terminal.say("PLEASE JOIN", until="JOINED-IT", patience=WORKING_S)
                 terminal.say("NOTES OF THE SECOND", until="SECOND-WROTE", patience=WORKING_S)
                 assert loop.wait(timeout=WORKING_S) == 0, log.read_text()
