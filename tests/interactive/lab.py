@@ -101,9 +101,9 @@ def read_facts(ledger: Path, columns: str) -> list[tuple[Any, ...]]:
 
 
 def facts_named(ledger: Path, kind: str) -> list[dict[str, Any]]:
-    """What the facts of one kind hold, oldest first."""
+    """What the facts of one kind say, oldest first."""
     rows = read_facts(ledger, "kind, data")
-    return [json.loads(data) for name, data in rows if name == kind]
+    return [json.loads(data)["body"] for name, data in rows if name == kind]
 
 
 def make_fresh(base: Path, *init: str) -> Journey:
