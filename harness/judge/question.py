@@ -16,6 +16,7 @@ import shlex
 import signal
 import subprocess
 import termios
+import textwrap
 import threading
 import time
 from collections.abc import (
@@ -151,7 +152,7 @@ class _Question:
         asked = self._request.asked
         _write(
             f"harness: this Claude session asks you to run\n\n    {asked}\n\n"
-            f"It is a person's decision, and runs as yours.\n{self._then()}\n"
+            f"It is a person's decision, and runs as yours.\n{_folded(self._then())}\n"
             "If you did not expect it, press Enter.\n\n"
         )
         time.sleep(_SETTLE_SECONDS)
@@ -252,6 +253,12 @@ def _set_modes() -> None:
     modes[3] |= termios.ICANON | termios.ECHO | termios.ISIG
     modes[6][termios.VSUSP] = modes[6][termios.VQUIT] = b"\0"
     termios.tcsetattr(0, termios.TCSADRAIN, modes)
+
+
+def _folded(text: str) -> str:
+    """In lines that fit the terminal, broken between words."""
+    columns = os.get_terminal_size(1).columns
+    return textwrap.fill(text, max(columns, 40))
 
 
 def _new_page() -> None:

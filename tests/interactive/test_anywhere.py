@@ -42,9 +42,19 @@ def test_below_the_project_the_model_is_told_that_nothing_guards(fresh: Journey)
 
 
 def test_above_nested_projects_a_command_says_so(fresh: Journey) -> None:
-    steps = [[bash("status", f"cd {shlex.quote(str(fresh.root))} && {HARNESS} status")], "Told."]
+    policy, inside = fresh.root / ".harness/policy.json", shlex.quote(str(fresh.root))
+    before = policy.read_bytes()
+    steps = [
+        [bash("over", f"echo x > {shlex.quote(str(policy))}")],
+        [bash("status", f"cd {inside} && {HARNESS} status")],
+        [bash("note", f"cd {inside} && {HARNESS} handoff --note Mine")],
+        "Told.",
+    ]
     played = play(fresh.root.parent, fresh.home, {"PLEASE LOOK": steps})
+    assert not played.failed("over")  # nothing guards it there ...
     assert UNGUARDED in played.text("status")
+    assert UNGUARDED in played.text("note")
+    assert policy.read_bytes() == before  # ... and the next command that records makes it whole
 
 
 def test_plugin_and_project_together_answer_once(fresh: Journey) -> None:
