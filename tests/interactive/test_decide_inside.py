@@ -53,7 +53,6 @@ def test_the_person_decides_and_the_session_goes_on(
         resize(terminal, columns, rows)
         terminal.say("PLEASE DISCARD IT", until=QUESTION)
         code_on(terminal)
-        assert "in Claude's words; it is recorded as yours." in terminal.screen()
         terminal.keys("Enter")
         terminal.wait_for("REFUSED-ONCE", gone=QUESTION)
         terminal.say("PLEASE ASK AGAIN", until=QUESTION)

@@ -186,6 +186,18 @@ def test_a_resized_terminal_is_passed_on_afterwards(shell: Inside) -> None:
     screen.end()
 
 
+def test_no_word_is_cut_at_the_terminals_edge(shell: Inside) -> None:
+    screen = shell.on_screen("sleep 1; harness keep exp-0001; echo over")
+    screen.resize(24, 80)
+    code_on(screen)
+    page = screen.seen[screen.seen.rindex("asks you to run") :]
+    assert "looks are counted. The numbers" in " ".join(page.split())
+    assert max(len(line) for line in page.splitlines()) <= 80
+    screen.write("\r")
+    screen.wait_for("over\\r")
+    screen.end()
+
+
 def test_a_terminal_that_is_closed_meanwhile_ends_everything(shell: Inside) -> None:
     before = approvals(shell.journey)
     screen = shell.on_screen(f"{APPROVE}; sleep 1000")
