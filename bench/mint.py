@@ -15,6 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
+from datetime import timedelta
 from pathlib import Path
 
 from _record import record, wants_record
@@ -120,11 +121,12 @@ def life(number: int) -> list[Fact]:
 
 def write_facts(folder: Path, size: int) -> None:
     """The text form of a project with `size` closed experiments, for a quick import."""
-    at, prev = iso(SystemClock().now()), FIRST_PREV
+    began, prev = SystemClock().now() - timedelta(days=1), FIRST_PREV
     facts: list[Fact] = [plan(), *(fact for number in range(1, size + 1) for fact in life(number))]
     folder.mkdir(parents=True)
     with (folder / "bench.jsonl").open("wb") as stream:
         for seq, fact in enumerate(facts, 1):
+            at = iso(began + timedelta(milliseconds=seq))
             sealed = seal(
                 writer="bench", seq=seq, prev=prev, at=at, kind=fact.KIND, body=fact.body()
             )
