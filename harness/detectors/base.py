@@ -24,22 +24,8 @@ _FIRST = 3
 _NORMAL_IQR = 1.349
 """Interquartile range of the standard normal distribution."""
 _COUNTERS = frozenset({"epoch", "step", "global_step", "iteration", "iter", "_step"})
-_NAMES = frozenset(
-    {
-        "t",
-        "event",
-        "run",
-        "token",
-        "status",
-        "path",
-        "error",
-        "note",
-        "config",
-        "seed",
-        "attempt",
-        "final",
-    }
-)
+_NAMES = frozenset({"t", "event", "run", "token", "status", "path", "error", "note"})
+_NAMES |= {"config", "seed", "attempt", "final"}
 _KNOWN = _COUNTERS | _NAMES | {"metrics", "learning_rate"}
 
 
