@@ -8,6 +8,7 @@ import pandas as pd
 
 ROUNDS, RATE, LEAVES = 60, 0.05, 7
 REGIONS = ["east", "north", "south"]
+ANSWERS = ["no", "yes"]
 
 
 def inputs(table):
@@ -41,7 +42,11 @@ def main():
             verbose=-1,
         )
         model.fit(
-            inputs(kept), kept["late"], eval_X=inputs(own), eval_y=own["late"], callbacks=[report]
+            inputs(kept),
+            kept["late"].map(ANSWERS.index),
+            eval_X=inputs(own),
+            eval_y=own["late"].map(ANSWERS.index),
+            callbacks=[report],
         )
         path = log.checkpoint_dir / "model.joblib"
         joblib.dump(model, path)
