@@ -23,18 +23,23 @@ def copied_source(folder: Path) -> None:
 
 
 def needed(requirements: Iterable[str]) -> Iterator[Distribution]:
-    """What they need and what that needs, without extras, each once."""
-    waiting, seen = [Requirement(text) for text in requirements], set()
+    """What they need and what that needs, with the extras that are asked for, each once."""
+    waiting, asked, told = [Requirement(text) for text in requirements], set(), set()
     while waiting:
         wanted = waiting.pop()
         name = canonicalize_name(wanted.name)
-        here = wanted.marker is None or wanted.marker.evaluate({"extra": ""})
-        if name in seen or not here:
+        key = (name, frozenset(wanted.extras))
+        if key in asked:
             continue
-        seen.add(name)
+        asked.add(key)
         found = distribution(name)
-        waiting += [Requirement(text) for text in found.requires or ()]
-        yield found
+        for one in map(Requirement, found.requires or ()):
+            extras = ["", *wanted.extras]
+            if one.marker is None or any(one.marker.evaluate({"extra": name}) for name in extras):
+                waiting.append(one)
+        if name not in told:
+            told.add(name)
+            yield found
 
 
 def packed(found: Distribution, folder: Path) -> Path:
