@@ -19,6 +19,7 @@ def row(score: float, half: float, hypothesis: str, verdict: str, status: str) -
         "hypothesis": hypothesis,
         "parent": None,
         "decision": None,
+        "predict_code": None,
     }
 
 
