@@ -141,11 +141,7 @@ def _lead(
     told: dict[str, str],
 ) -> int:
     layout = project.layout
-    named = inherited.get(CONFIG)
-    config = Path(named) if named else home / ".claude"
-    config.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not named and not (folder.home / config.name).exists():
-        (folder.home / config.name).symlink_to(config)
+    config = _config(inherited, home, folder)
     plugins = _plugins(arguments, layout.root)
     compile_hooks(folder.compiled, layout.root, plugins)
     confined: Confinement = session_confinement(
@@ -193,6 +189,16 @@ def _lead(
         Mark(variable=SESSION_MARK, value=mark).kill_all()
         server.close()
         announcement.withdraw()
+
+
+def _config(inherited: Mapping[str, str], home: Path, folder: JudgeFolder) -> Path:
+    """The CLI's own folder, which is made where it is missing."""
+    named = inherited.get(CONFIG)
+    config = Path(named) if named else home / ".claude"
+    config.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not named and not (folder.home / config.name).exists():
+        (folder.home / config.name).symlink_to(config)
+    return config
 
 
 def _environment(

@@ -175,7 +175,7 @@ BUILDER = "model-builder"
 
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 def test_a_subagent_works_inside(fresh: Journey, sandbox: str) -> None:
-    """It asks the judge as its session does, writes its role's own file, and has no more in reach."""
+    """It asks the judge as its session does, writes its own file, and has no more in reach."""
     require_sandbox(sandbox)
     root = fresh.root
     config = str(root / EXPERIMENT / "config.yaml")
