@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+from harness.ledger.spending import SpendingLog
 from tests.cli.journey import make_project
 
 BUDGET = "experiments: 8, run_minutes: 2, total_minutes: 20"
@@ -25,10 +26,13 @@ def test_the_end_by_a_budget_is_told(tmp_path: Path) -> None:
     assert made.exit_code == 0, made.stderr
     assert re.search(r'(?s)hooks = "none"\n.*\[notify\]\ncommand', config.read_text())
     assert journey.harness("plan", "approve").exit_code == 0
-    spent = {"id": "1", "plan": "toy", "session": "s", "role": "oracle", "worst_usd": 9.5}
-    (journey.state / "spending.jsonl").write_text(json.dumps(spent) + "\n")
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text("sessions: [{role: oracle, turns: [{text: done}]}]\n")
+    SpendingLog(journey.state / "spending.jsonl", "toy").reserve(
+        session="s", role="oracle", usd=9.5
+    )
+    scenario = journey.root / "ci/scenario.yaml"
+    scenario.parent.mkdir()
+    made = journey.harness("scenario", "new", str(scenario))
+    assert made.exit_code == 0, made.stderr
     ended = journey.harness("run", "--scenario", str(scenario), "--json")
     assert (ended.exit_code, ended.document["reason"]) == (1, "budget"), ended.stderr
     told = json.loads(heard.read_text())
