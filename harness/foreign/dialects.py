@@ -1,7 +1,7 @@
 """What single programs print in a way of their own: where a line stands, and how a run ends.
 
-An entry is a pattern whose groups are counters (`step`, `epoch`, `unit_*` names the unit of `step`)
-or values; values beside them are read as everywhere.
+An entry is a pattern whose groups are counters (`step`, `epoch`, `batch`) or values; values beside
+them are read as everywhere. `Dialect.unit` says what a step counts.
 """
 
 import re
@@ -45,15 +45,11 @@ DIALECTS = (
         re.compile(r".*?\bEpoch\[(?P<epoch>\d+)\](?: Batch \[\d*-?(?P<batch>\d+)\])?"),
     ),
     Dialect(
-        "ESPnet",
-        re.compile(r".*?\b(?P<epoch>\d+)epoch:(?:train|valid):(?:\d+-(?P<batch>\d+)batch:)?"),
-    ),
-    Dialect(
         "TensorFlow",
         re.compile(r".*?\bloss = (?:{_N}), step = (?P<step>\d+)".replace("{_N}", _N)),
     ),
 )
-_LETTERS = re.compile(r"\d+\||\bnum_updates\b| avg|\bEp\. |tick \d|Train: |Epoch\[|epoch:|step = ")
+_LETTERS = re.compile(r"\d+\||\bnum_updates\b| avg|\bEp\. |tick \d|Train: |Epoch\[|step = ")
 
 
 def dialect(text: str) -> tuple[Row, list[tuple[str, Any]], int] | None:

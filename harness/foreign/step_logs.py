@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
+from harness.artifacts.jsonl import parse_line
 from harness.foreign.dialects import dialect, is_end
 from harness.foreign.log_rows import Row, flattened, make_row
 from harness.foreign.parser import LineParser, LogHead, LogParser
@@ -292,10 +291,6 @@ def _json_in(text: str) -> dict[str, Any] | None:
     start = text.find('{"')
     if start < 0 or not text.rstrip().endswith("}"):
         return None
-    try:
-        found = orjson.loads(
-            text[start:].replace("NaN", "null"),
-        )
-    except orjson.JSONDecodeError:
-        return None
-    return found if isinstance(found, dict) else None
+    found = parse_line(text[start:].encode())
+    alone = len(found.rows) == 1 and not found.lost
+    return found.rows[0] if alone else None

@@ -193,10 +193,15 @@ FORMS = (
         "train.log",
         '2025-03-01 10:00:00 | INFO | train_inner | {{"epoch": 1, "update": 0.5, "loss": "{loss}",'
         ' "wps": "1000", "num_updates": "{i}", "lr": "2e-05"}}',
+        head='2025-03-01 10:00:00 | INFO | train_inner | {"epoch": 1, "update": 0.1, "loss": NaN,'
+        ' "gnorm": NaN, "num_updates": "0", "lr": "2e-05"}\n',
         tail="2025-03-01 11:00:00 | INFO | fairseq_cli.train | done training in 36.5 seconds\n",
+        places=(10, 20, 30),
+        place=30,
+        rows=4,
         unit="update",
         state="completed",
-        keys={"loss", "wps"},
+        keys={"loss", "wps", "gnorm"},
         last={"loss": 2.25},
     ),
     form(
