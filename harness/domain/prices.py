@@ -85,8 +85,7 @@ DEFAULT_MODEL = "claude-opus-5-5"
 """What the CLI asks where nobody names a model."""
 
 # List prices that Claude Code CLI 2.1.332 reports for its own models, measured with known token
-# counts against a scripted gateway. Until the table is corrected, a caller passes a changed price
-# or a missing model by `prices=`.
+# counts against a scripted gateway.
 FAMILIES: dict[str, Price] = {
     "claude-opus-5-5": _price(4, 20, 0.2),
     "claude-opus-5": _price(5, 25, 0.5),
@@ -103,10 +102,10 @@ FAMILIES: dict[str, Price] = {
 """A model's name without a date -> its price."""
 
 
-def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
-    """The price of `model` in `prices`, else its family's without the date; None if unknown. Names
-    of Bedrock and Vertex (us.anthropic.NAME-v1:0, NAME@20260101) are the family's too."""
-    return prices.get(model) or FAMILIES.get(family_of(model))
+def price_of(model: str) -> Price | None:
+    """The price of `model`'s family, without the date; None if unknown. Names of Bedrock and Vertex
+    (us.anthropic.NAME-v1:0, NAME@20260101) are the family's too."""
+    return FAMILIES.get(family_of(model))
 
 
 def family_of(model: str) -> str:

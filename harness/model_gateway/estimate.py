@@ -83,7 +83,7 @@ def assumed(role: str, model: str) -> Cost:
     load = LOADS.get(role)
     if load is None:
         return Cost()
-    price, usage = price_of(model, {}), load.usage
+    price, usage = price_of(model), load.usage
     return Cost(
         tokens=tokens_of(usage),
         usd=None if price is None else _dollars(price, load),

@@ -45,7 +45,6 @@ class Meter:
     budget_usd: float | None = None
     budget_tokens: int | None = None
     """One of the two is set; where both are, both hold."""
-    prices: Mapping[str, Price] = field(default_factory=dict)
     spent_before_usd: float = 0.0
     """By earlier sessions on the same budget, without what `log` holds."""
     spent_before_tokens: int = 0
@@ -74,7 +73,7 @@ class Meter:
         """Raises Refusal when the price is unknown or the worst case exceeds the budget,
         GatewayError when the reservation cannot be recorded."""
         model = str(request.body.get("model", ""))
-        price = price_of(model, self.prices)
+        price = price_of(model)
         if price is None and self.budget_usd is not None:
             raise Refusal(
                 f"The price of the model {model!r:.100} is unknown, so the budget cannot be kept.",

@@ -26,7 +26,7 @@ class First:
 
 def first_request(model: str = DEFAULT_MODEL) -> First:
     asked = FIRST_BYTES + OVERHEAD_TOKENS
-    price = price_of(model, {})
+    price = price_of(model)
     usd = None if price is None else price.worst_case(asked, MOST_OUTPUT)
     return First(usd=usd, tokens=asked + MOST_OUTPUT)
 

@@ -116,7 +116,7 @@ def test_a_request_passes_and_is_metered(upstream, dialect: Dialect, path: str) 
     assert "x-harness-session" not in sent
     spent = live.meter.roles["builder"]
     assert (spent.input_tokens, spent.output_tokens) == (1000, 200)
-    price = price_of("claude-haiku-4-5", {})
+    price = price_of("claude-haiku-4-5")
     assert price is not None
     assert spent.usd == pytest.approx(price.cost(USAGE))
 

@@ -132,12 +132,12 @@ def test_a_budget_in_tokens_stops_before_it_is_passed(service: Service, tmp_path
 
 
 def test_names_of_other_services_have_their_familys_price() -> None:
-    opus = price_of("claude-opus-5-5", {})
+    opus = price_of("claude-opus-5-5")
     assert opus is not None
     for name in (
         "us.anthropic.claude-opus-5-5-v1:0",
         "anthropic.claude-opus-5-5-20260901-v1:0",
         "claude-opus-5-5@20260901",
     ):
-        assert price_of(name, {}) is opus
-    assert price_of("my-deployment", {}) is None
+        assert price_of(name) is opus
+    assert price_of("my-deployment") is None
