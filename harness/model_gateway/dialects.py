@@ -26,12 +26,15 @@ _PATHS = {
     ),
 }
 _STREAMS = ("invoke-with-response-stream", "streamRawPredict")
-_COUNTS = (
-    re.compile(r"/model/[^/]+/count-tokens\Z"),
-    re.compile(
-        r"(?:/v1)?/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/count-tokens:"
+_COUNTS = {
+    Dialect.BEDROCK: re.compile(r"/model/[^/]+/count-tokens\Z"),
+    Dialect.VERTEX: re.compile(
+        r"(?:/v1)?/projects/[^/]+/locations/[^/]+/publishers/anthropic/models"
+        r"/count-tokens:rawPredict\Z"
     ),
-)
+}
+# Letters of models (also as an ARN), projects and regions; no segment is empty, `.` or `..`.
+_PLAIN = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9_.:@-]+)+\Z")
 
 
 def asked(dialect: Dialect, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
@@ -48,7 +51,14 @@ def asked(dialect: Dialect, path: str, body: dict[str, Any]) -> dict[str, Any] |
 
 
 def counts_tokens(dialect: Dialect, path: str) -> bool:
-    return dialect is not Dialect.MESSAGES and any(one.match(path) for one in _COUNTS)
+    pattern = _COUNTS.get(dialect)
+    return pattern is not None and pattern.match(path) is not None
+
+
+def is_plain(path: str) -> bool:
+    """Whether everyone on the way to the service reads `path` as the patterns here do: nothing in
+    it can be resolved, cut off or unquoted into another path."""
+    return _PLAIN.match(unquote(path)) is not None
 
 
 class FrameReader(EventReader):

@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from harness.errors import GatewayError
 from harness.model_gateway.admission import Admission, Doorkeeper, asker_in
-from harness.model_gateway.dialects import asked, counts_tokens
-from harness.model_gateway.service import Service
+from harness.model_gateway.dialects import asked, counts_tokens, is_plain
+from harness.model_gateway.service import Dialect, Service
 from harness.model_gateway.wire import (
     LOGIN,
     Asker,
@@ -218,6 +218,8 @@ class Gateway:
     async def _other(self, http: Request) -> Response:
         """The paths of another dialect, where the service has one."""
         dialect, path = self.service.dialect, _path(http)
+        if dialect is not Dialect.MESSAGES and not is_plain(path):
+            return _no_path()
         if counts_tokens(dialect, path):
             return await self._count_tokens(http)
         if asked(dialect, path, {}) is None:
@@ -237,7 +239,7 @@ class Gateway:
             headers,
             asked(self.service.dialect, path, body) or body,
             len(raw),
-            http.url.query,
+            http.scope["query_string"].decode("latin-1"),
             path=path,
             login=login,
         )
@@ -299,6 +301,11 @@ def _too_large() -> Response:
 
 def _no_request() -> Response:
     message = "The body is not a JSON object, or repeats a key."
+    return _error(400, "invalid_request_error", message)
+
+
+def _no_path() -> Response:
+    message = "The path has an empty segment, `.`, `..` or a character that no model's path has."
     return _error(400, "invalid_request_error", message)
 
 

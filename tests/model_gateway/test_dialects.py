@@ -1,6 +1,7 @@
 """Bedrock's and Vertex's paths and streams are metered as the Messages API is."""
 
 import base64
+import http.client
 import http.server
 import json
 import struct
@@ -128,6 +129,106 @@ def test_these_paths_are_closed_where_the_service_is_another() -> None:
         for path in (BEDROCK, VERTEX):
             answer = CLIENT.post(gateway.url + path, json=BODY, headers={"x-api-key": secret})
             assert answer.status_code == 404
+
+
+COUNT = "/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict"
+OPUS = "claude-opus-5-5:rawPredict"
+PROFILE = (
+    "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012%3Ainference-profile"
+    "%2Fus.anthropic.claude-haiku-4-5-20251001-v1%3A0/invoke"
+)
+
+
+@pytest.fixture
+def cloud(upstream):
+    """Sends a path, as it stands, through a gateway of a cloud: the answer's status and the
+    meter."""
+
+    def send(dialect: Dialect, target: str, **headers: str) -> tuple[int, Meter, Gateway]:
+        place = ModelService(
+            url=f"http://127.0.0.1:{upstream.server_port}",
+            dialect=dialect,
+            headers={"authorization": "Bearer dummy"},
+            proof=Proof.HEADER,
+        )
+        meter = Meter(budget_usd=1.0)
+        live = Live(service=place, meter=meter, trust_environment=False)
+        asker = Asker(role="builder")
+        with Gateway(live, service=place) as gateway, gateway.admitted(asker) as secret:
+            wire = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)
+            wire.putrequest("POST", target)
+            body = json.dumps(BODY).encode()
+            more = {"content-length": str(len(body)), "x-harness-session": secret}
+            for name, value in (headers | more).items():
+                wire.putheader(name, value)
+            wire.endheaders(body)
+            status = wire.getresponse().status
+            wire.close()
+        return status, meter, gateway
+
+    return send
+
+
+@pytest.mark.parametrize(
+    ("dialect", "path"),
+    [
+        (Dialect.VERTEX, COUNT.replace("rawPredict", f"x/../{OPUS}")),
+        (Dialect.VERTEX, COUNT.replace("rawPredict", f"x/%2e%2E/{OPUS}")),
+        (Dialect.VERTEX, COUNT.replace("rawPredict", f"x%2f..%2f{OPUS}")),
+        (Dialect.VERTEX, COUNT.replace("rawPredict", f"x%5c..%5c{OPUS}")),
+        (Dialect.VERTEX, COUNT.replace("locations/l", "locations/..")),
+        (Dialect.VERTEX, f"/v1/{COUNT}"),
+        (Dialect.BEDROCK, "/model/..%2F..%2Fmodel%2Fx%2Finvoke%23/count-tokens"),
+        (Dialect.BEDROCK, "/model/x%2Finvoke%3F/count-tokens"),
+        (Dialect.BEDROCK, "/model/%252e%252e/count-tokens"),
+        (Dialect.BEDROCK, "/model/../count-tokens"),
+        (Dialect.BEDROCK, BEDROCK.replace("%3A0", "%3A0%2F..%2Fus.anthropic.claude-opus-5-5")),
+    ],
+)
+def test_a_path_that_another_may_read_differently_is_not_sent(
+    cloud, upstream, dialect: Dialect, path: str
+) -> None:
+    status, meter, gateway = cloud(dialect, path)
+    assert status == 400
+    assert (upstream.asked, meter.roles, gateway.failure) == ([], {}, None)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "path"),
+    [
+        (Dialect.VERTEX, COUNT.replace("rawPredict", "x")),
+        (Dialect.VERTEX, f"{COUNT}/x"),
+        (Dialect.BEDROCK, COUNT),
+        (Dialect.VERTEX, "/model/us.anthropic.claude-opus-5-5/count-tokens"),
+    ],
+)
+def test_each_cloud_counts_tokens_at_one_path_only(
+    cloud, upstream, dialect: Dialect, path: str
+) -> None:
+    assert cloud(dialect, path)[0] == 404
+    assert upstream.asked == []
+
+
+@pytest.mark.parametrize(
+    ("dialect", "path"),
+    [
+        (Dialect.VERTEX, COUNT),
+        (Dialect.VERTEX, f"/v1{COUNT}"),
+        (Dialect.BEDROCK, "/model/us.anthropic.claude-haiku-4-5-20251001-v1%3A0/count-tokens"),
+    ],
+)
+def test_a_count_of_tokens_is_sent_as_it_came_and_costs_nothing(
+    cloud, upstream, dialect: Dialect, path: str
+) -> None:
+    status, meter, _ = cloud(dialect, path)
+    assert (status, [path for path, _, _ in upstream.asked]) == (200, [path])
+    assert meter.spent_usd == meter.reserved_usd == 0
+
+
+def test_a_model_named_by_its_arn_is_sent_as_it_came_and_metered(cloud, upstream) -> None:
+    status, meter, _ = cloud(Dialect.BEDROCK, PROFILE)
+    assert (status, upstream.asked[0][0]) == (200, PROFILE)
+    assert meter.spent_usd > 0
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
