@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, RUNS, Artifact, Scope
 
 MCP_SERVER = "harness"
-"""The name of both tool servers, the driver's in-process one and `harness mcp`; a tool's full name
-is `mcp__harness__<tool>`."""
+"""The name of both tool servers, the driver's in-process one and `harness mcp`."""
+TOOL_PREFIX = f"mcp__{MCP_SERVER}__"
+"""Before a tool's name it makes the full one, as the Claude Code CLI calls it."""
 
 MOST_REMINDERS = 1
 """Of the tools that a role owes, for each turn; a session has one turn."""
@@ -92,7 +93,7 @@ class Role:
     @property
     def allowed_tools(self) -> tuple[str, ...]:
         """All tools by their full names, as the Claude Code CLI calls them."""
-        return self.tools + tuple(f"mcp__{MCP_SERVER}__{tool}" for tool in self.mcp_tools)
+        return self.tools + tuple(f"{TOOL_PREFIX}{tool}" for tool in self.mcp_tools)
 
 
 # Repeated in every prompt; policy, sandbox and commands enforce them.

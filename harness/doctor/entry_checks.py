@@ -26,7 +26,7 @@ TOOLS = (
     ),
     *(
         "mcp__harness__open_experiment",
-        "mcp__plugin_experiment-harness_harness__start_run",
+        "mcp__plugin_harness_harness__start_run",
         "mcp__files__write_file",
     ),
 )

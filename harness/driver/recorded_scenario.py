@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.trees import own_trees
-from harness.contract.roles import MCP_SERVER
+from harness.contract.roles import TOOL_PREFIX
 from harness.driver.environment import session_folders
 from harness.driver.scenario_end import key_of_step
 from harness.errors import NotFoundError, UsageError
@@ -21,8 +21,7 @@ from harness.model_gateway.wire import SessionKey
 from harness.traces.events import Answer, ToolResult, TracedSession
 from harness.traces.transcripts import AGENT_TOOLS, read_session, session_files
 
-_PREFIX = f"mcp__{MCP_SERVER}__"
-_OPEN = f"{_PREFIX}open_experiment"
+_OPEN = f"{TOOL_PREFIX}open_experiment"
 _REFERRED = ("folder", "project", "experiment")
 """Fields of its answer, the longest path first."""
 _HEAD = """\
@@ -74,7 +73,7 @@ def _of_its_own(turns: Turns, experiment: str | None) -> Turns:
     """Without the id of the session's experiment, which its tools take by themselves."""
     for turn in turns.values():
         for tool in turn.get("tools", ()):
-            ours = tool["name"].startswith(_PREFIX)
+            ours = tool["name"].startswith(TOOL_PREFIX)
             if ours and experiment and tool["input"].get("experiment") == experiment:
                 del tool["input"]["experiment"]
     return turns

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.artifacts.trees import this_tree
-from harness.contract.roles import ROLE_BY_NAME
+from harness.contract.roles import ROLE_BY_NAME, TOOL_PREFIX
 from harness.domain.sandbox import Sandbox
 from harness.driver.callbacks import Guard
 from harness.driver.environment import (
@@ -34,7 +34,6 @@ from harness.process import identity
 from harness.rendering.policy_snapshot import policy_snapshot, write_policy_snapshot
 from harness.rendering.prompts import system_prompt
 
-TOOL_PREFIX = "mcp__harness__"
 SHOWN_CHARACTERS = 160
 
 

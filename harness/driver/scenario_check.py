@@ -8,8 +8,8 @@ from typing import Any
 import jsonschema
 
 from harness.artifacts.front_matter import FrontMatter
-from harness.contract.roles import MCP_SERVER, MOST_REMINDERS, ROLE_BY_NAME, ROLES, Role
-from harness.driver.scenario_end import key_of_step
+from harness.contract.roles import MOST_REMINDERS, ROLE_BY_NAME, ROLES, TOOL_PREFIX, Role
+from harness.driver.scenario_end import NOT_DONE, key_of_step
 from harness.driver.tools.table import TOOLS, tool_of
 from harness.errors import UsageError
 from harness.ledger.project import Project
@@ -25,7 +25,6 @@ from harness.model_gateway.scenario import (
 )
 from harness.model_gateway.wire import SessionKey
 
-PREFIX = f"mcp__{MCP_SERVER}__"
 _CLAUDE_CODE: dict[str, tuple[str, ...]] = {
     "Bash": ("command",),
     "Edit": ("file_path", "old_string", "new_string"),
@@ -81,7 +80,7 @@ def reached(project: Project) -> Reached:
     state = load_state(project, supervised=lambda run: True)
     played: dict[tuple[str, str], int] = {}
     for session in state.sessions:
-        if session.outcome in (None, "cut", "void"):
+        if session.outcome in NOT_DONE:
             continue
         role, experiment, attempt = key_of_step(session.step)
         known = played.get((role, experiment), 0)
@@ -176,8 +175,8 @@ class _SessionLook:
             yield from self._tool(tool, role, *where)
 
     def _tool(self, tool: ScenarioToolCall, role: Role, *at: str | int) -> Iterator[Remark]:
-        short = tool.name.removeprefix(PREFIX)
-        ours = tool.name.startswith(PREFIX) and short in TOOLS
+        short = tool.name.removeprefix(TOOL_PREFIX)
+        ours = tool.name.startswith(TOOL_PREFIX) and short in TOOLS
         if not ours and tool.name not in _CLAUDE_CODE:
             yield self._remark(
                 "tool_unknown",
@@ -220,7 +219,7 @@ class _SessionLook:
         """Whether each turn is asked for, and no further one."""
         turns, called, reminders = self._session.turns, set[str](), 0
         for number, turn in enumerate(turns):
-            called |= {tool.name.removeprefix(PREFIX) for tool in turn.tools}
+            called |= {tool.name.removeprefix(TOOL_PREFIX) for tool in turn.tools}
             if turn.tools:
                 continue
             owed = [name for name in role.mcp_tools if tool_of(name).due and name not in called]
@@ -316,7 +315,7 @@ class _Order:
 
     def _unjudged(self, session: ScenarioSession) -> bool:
         starts = any(
-            tool.name == f"{PREFIX}{_STARTS}" for turn in session.turns for tool in turn.tools
+            tool.name == f"{TOOL_PREFIX}{_STARTS}" for turn in session.turns for tool in turn.tools
         )
         return starts and not any(key[:2] == (_JUDGES, session.experiment) for key in self._keys)
 
@@ -349,8 +348,8 @@ def _found(value: Any) -> Iterator[Any]:
 
 
 def _fields(name: str) -> tuple[str, ...]:
-    short = name.removeprefix(PREFIX)
-    return tool_of(short).answers if name.startswith(PREFIX) and short in TOOLS else ()
+    short = name.removeprefix(TOOL_PREFIX)
+    return tool_of(short).answers if name.startswith(TOOL_PREFIX) and short in TOOLS else ()
 
 
 def _misfits(tool: str, given: Mapping[str, Any]) -> Iterator[str]:

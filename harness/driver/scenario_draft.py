@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from harness.contract.roles import TOOL_PREFIX
 from harness.domain.statuses import Split
-from harness.driver.scenario_check import PREFIX
 from harness.ledger.facts import ApprovedPlan
 from harness.model_gateway.scenario import as_yaml
 from harness.plans.approved import secret
@@ -55,5 +55,5 @@ def _opening(approved: ApprovedPlan) -> dict[str, str]:
 
 
 def _calls(text: str, identifier: str, tool: str, **given: Any) -> dict[str, Any]:
-    call = {"id": identifier, "name": f"{PREFIX}{tool}", "input": given}
+    call = {"id": identifier, "name": f"{TOOL_PREFIX}{tool}", "input": given}
     return {"text": text, "tools": [call]}

@@ -10,7 +10,8 @@ from harness.plans.approved import NOT_HERE, secret
 
 ROLE_OF = {role.step: role.name for role in ROLES if role.step is not None}
 """The loop's word for a session -> the role that it is of."""
-_NOT_DONE = (None, "cut", "void")
+NOT_DONE = (None, "cut", "void")
+"""Outcomes of a session whose step is still to be done."""
 _UNREAD = "split_unusable"
 _STUCK = (StopReason.FAILURES, StopReason.WAITING)
 
@@ -51,7 +52,7 @@ def key_of_step(key: str) -> SessionKey:
 
 def _played(state: LoopState) -> set[SessionKey]:
     return {
-        key_of_step(session.step) for session in state.sessions if session.outcome not in _NOT_DONE
+        key_of_step(session.step) for session in state.sessions if session.outcome not in NOT_DONE
     }
 
 

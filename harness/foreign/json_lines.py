@@ -16,9 +16,10 @@ from harness.foreign.step_logs import StepLog
 _EVENTS = frozenset(
     {"start", "epoch", "checkpoint", "attempt", "resume", "end"},
 )
-_CRASHES = frozenset(
+CRASHES = frozenset(
     {"crash", "crashed", "failed", "fail", "error", "pruned"},
 )
+"""A status of a trial without a score."""
 _TRIALS = frozenset(
     {"trial", "trial_number", "trial_id", "experiment", "experiment_id", "run_id", "params"}
 )
@@ -109,7 +110,7 @@ class JsonLines(LineParser):
         if nested and not any(is_position(name) for name in plain):
             pairs = _lifted(plain, nested) or pairs
         pairs = tagged(pairs)
-        if self.is_ledger and any(str(value).lower() in _CRASHES for _, value in pairs):
+        if self.is_ledger and any(str(value).lower() in CRASHES for _, value in pairs):
             self._crashed += 1
             return
         row = make_row(pairs)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from harness.domain.words import some
+from harness.foreign.json_lines import CRASHES
 from harness.foreign.log_rows import Row, as_number, make_row, position, tagged
 from harness.foreign.names import is_position, words
 from harness.foreign.parser import LineParser, LogHead, LogParser
@@ -13,9 +14,6 @@ from harness.foreign.printed_values import values
 _MOST_JOINED = 200
 _LONGEST_NAME = 120
 _DECIMAL_COMMA = re.compile(r"([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)")
-_CRASHES = frozenset(
-    {"crash", "crashed", "failed", "fail", "error", "pruned"},
-)
 _MISSING = frozenset(
     {"", "na", "n/a", "#n/a", "none", "null", "nil", "-", "--", "---", "?", ".", "missing"}
 )
@@ -223,7 +221,7 @@ class TableLog(LineParser):
             for name, cell in zip(header, texts, strict=False)
             if cell.lower() not in _MISSING
         ]
-        if self.is_ledger and any(cell.lower() in _CRASHES for _, cell in filled):
+        if self.is_ledger and any(cell.lower() in CRASHES for _, cell in filled):
             self._crashed += 1
             return []
         pairs = tagged(filled) if self._is_long else filled

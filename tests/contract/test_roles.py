@@ -11,8 +11,15 @@ from harness.contract.artifacts import (
     Scope,
     required,
 )
-from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, project_path
+from harness.contract.roles import (
+    HUMAN_VERBS,
+    ROLE_BY_NAME,
+    ROLES,
+    TOOL_PREFIX,
+    project_path,
+)
 from harness.domain.statuses import GateName
+from harness.guard.policy import decide
 
 NAMES = [
     "research-scout",
@@ -71,6 +78,11 @@ def test_tools_of_the_roles_that_steps_use():
         "mcp__harness__record_result",
     }
     assert not oracle.writes_code
+
+
+def test_the_policy_knows_the_tools_by_the_same_prefix():
+    own = decide.plain_name("mcp__plugin_harness_harness__start_run")
+    assert own == f"{TOOL_PREFIX}start_run"
 
 
 def test_no_tool_of_any_role_is_a_human_verb():

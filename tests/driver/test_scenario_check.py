@@ -7,12 +7,12 @@ import pytest
 import yaml
 from toy_project import builder, oracle, tool, write_scenario
 
-from harness.contract.roles import ROLES
-from harness.driver.scenario_check import PREFIX, Checked, Reached, check_scenario
+from harness.contract.roles import ROLES, TOOL_PREFIX
+from harness.driver.scenario_check import Checked, Reached, check_scenario
 from harness.driver.tools.table import EXPERIMENT_TOOLS, tool_of
 
-OPENING = tool("open", f"{PREFIX}open_experiment", hypothesis="h", rationale="r")
-START = tool("start", f"{PREFIX}start_run")
+OPENING = tool("open", f"{TOOL_PREFIX}open_experiment", hypothesis="h", rationale="r")
+START = tool("start", f"{TOOL_PREFIX}start_run")
 DONE = {"text": "Done."}
 
 
@@ -35,17 +35,17 @@ def test_what_a_loop_plays_is_found_right(tmp_path: Path) -> None:
     [
         (one(DONE, role="data-engineer"), "role_unknown", "expected one of research-scout"),
         (
-            one({"tools": [tool("x", f"{PREFIX}open_experimnt")]}, DONE),
+            one({"tools": [tool("x", f"{TOOL_PREFIX}open_experimnt")]}, DONE),
             "tool_unknown",
             "model-builder has Bash",
         ),
         (
-            one({"tools": [tool("open", f"{PREFIX}open_experiment", hypothesis="h")]}, DONE),
+            one({"tools": [tool("open", f"{TOOL_PREFIX}open_experiment", hypothesis="h")]}, DONE),
             "arguments",
             "'rationale' is a required property",
         ),
         (
-            one({"tools": [OPENING, tool("s", f"{PREFIX}start_run", experiment=2)]}, DONE),
+            one({"tools": [OPENING, tool("s", f"{TOOL_PREFIX}start_run", experiment=2)]}, DONE),
             "arguments",
             "experiment: 2 is not of type 'string'",
         ),
@@ -94,8 +94,12 @@ def test_after_a_reminder_there_is_one_more_turn(tmp_path: Path) -> None:
 def test_what_a_reference_stands_for_is_known_only_when_it_is_played(tmp_path: Path) -> None:
     turns = one(
         {"tools": [OPENING]},
-        {"tools": [tool("start", f"{PREFIX}start_run", experiment="${open.experiment}")]},
-        {"tools": [tool("wait", f"{PREFIX}run_status", wait_seconds="${start.seeds_wanted}")]},
+        {"tools": [tool("start", f"{TOOL_PREFIX}start_run", experiment="${open.experiment}")]},
+        {
+            "tools": [
+                tool("wait", f"{TOOL_PREFIX}run_status", wait_seconds="${start.seeds_wanted}")
+            ]
+        },
         DONE,
     )
     assert checked(tmp_path, turns, oracle(1)).problems == ()
@@ -141,7 +145,7 @@ def test_in_a_project_it_goes_on_from_where_the_loop_is(tmp_path: Path) -> None:
 def test_a_tool_of_another_role_is_told_and_plays(tmp_path: Path) -> None:
     found = checked(
         tmp_path,
-        builder(1, before=(tool("own", f"{PREFIX}record_result", summary="mine"),)),
+        builder(1, before=(tool("own", f"{TOOL_PREFIX}record_result", summary="mine"),)),
         oracle(1),
     )
     assert found.problems == ()
