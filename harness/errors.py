@@ -78,8 +78,15 @@ class MissingExtraError(UsageError):
     code = "extra_missing"
 
 
-LOOP = "`pip install 'experiment-harness[loop]'`, from where the harness came"
+FROM = "from where the harness came"
+"""For hints that install it: no index has it, a clone or a folder of its wheels does."""
+BASE = f"`pip install experiment-harness`, {FROM}"
+ALONE = "`pipx install PATH-OF-THE-CLONE`, or `uv tool install PATH-OF-THE-CLONE`"
+"""Out of reach of a project's environment."""
+LOOP = f"`pip install 'experiment-harness[loop]'`, {FROM}"
 """How the Agent SDK is installed."""
+TRAIN = f"`pip install 'experiment-harness[train]'`, {FROM}"
+"""How torch and what it needs are installed beside the harness."""
 
 
 class LedgerError(HarnessError):

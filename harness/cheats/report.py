@@ -165,7 +165,8 @@ record. `stopped by` names every defence that stops the attack alone: by a findi
 by a structure that holds even if every finding is ignored. `graded` is a score that stands, with
 words beside it that say which part of its making was not isolated. Findings that only follow from
 others, such as a missing evaluation, count for no defence. Each row has a digest of its attack's
-program. In a run of several sandboxes the world without defences is tried once for all of them, and
+program. A source `a breaker of this product` means that the attack was found in our own tests.
+In a run of several sandboxes the world without defences is tried once for all of them, and
 so are attacks beside a training (training programs, hidden validation, a person's decisions, starts
 of the tool itself, the gateway), which use no sandbox in either world.
 """

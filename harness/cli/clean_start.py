@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from harness.errors import ConfigError
+from harness.errors import ALONE, ConfigError
 from harness.process import MACHINE, OURS, carried, harness_command
 
 _BENDING = ("PYTHON", "LD_", "DYLD_", "GCONV_", "GLIBC_", "OPENSSL_", "LOCPATH", "NLSPATH")
@@ -66,7 +66,7 @@ def start_clean() -> None:
         raise ConfigError(
             f"The harness is installed in {user_site}, where every program of this user may put"
             " code that judges.",
-            hint="Install it on its own: `pipx install experiment-harness`, or `uv tool install`.",
+            hint=f"Install it on its own: {ALONE}.",
             code="judge_in_user_site",
         )
     os.execve(sys.executable, harness_command(*sys.argv[1:]), cleaned(environment))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.domain.commands import for_helpers
-from harness.errors import MissingExtraError, RunError
+from harness.errors import TRAIN, MissingExtraError, RunError
 from harness.process import module_command
 
 NEEDED = ("torch", "mnist1d")
@@ -21,10 +21,7 @@ def require_train_extra() -> None:
         raise MissingExtraError(
             f"The demo trains real networks and needs {' and '.join(missing)}, which the base"
             " install does not contain.",
-            hint=(
-                "Run `pip install 'experiment-harness[train]'` (in a clone: `make setup`), then"
-                " `harness demo` again."
-            ),
+            hint=f"Install it: {TRAIN} (in a clone: `make setup`), then `harness demo` again.",
         )
 
 

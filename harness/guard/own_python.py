@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.artifacts.content import linked
 from harness.domain.statuses import SandboxKind
-from harness.errors import ConfigError
+from harness.errors import ALONE, ConfigError
 
 _PARTS = ("bin", "lib", "pyvenv.cfg")
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -48,9 +48,9 @@ def require_out_of_reach(root: Path, kind: SandboxKind) -> None:
         raise ConfigError(
             f"The harness itself runs from {place}, inside the project: {why}.",
             hint=(
-                "Install it outside (`pipx install experiment-harness`, or `uv tool install`); the"
-                " project's environment may go on training, by `interpreter` in"
-                " .harness/config.toml. Or move that environment out of the project."
+                f"Install it outside ({ALONE}); the project's environment may go on training, by"
+                " `interpreter` in .harness/config.toml. Or move that environment out of the"
+                " project."
             ),
             code="judge_in_reach",
         )

@@ -26,6 +26,7 @@ from harness.domain.sandbox import (
     machine_share,
 )
 from harness.errors import (
+    TRAIN,
     HarnessError,
     MissingExtraError,
 )
@@ -330,10 +331,7 @@ def _require_packages(spec: Specification, python: Mapping[str, Any]) -> None:
         raise MissingExtraError(
             f"{spec.backend} needs {', '.join(missing)}, which the project's interpreter does not"
             " have.",
-            hint=(
-                f"Install it there: `pip install {' '.join(missing)}`, or `pip install"
-                " 'experiment-harness[train]'`."
-            ),
+            hint=f"Install it there: `pip install {' '.join(missing)}`, or {TRAIN}.",
         )
 
 

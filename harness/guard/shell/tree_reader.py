@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from harness.errors import MissingExtraError
+from harness.errors import BASE, MissingExtraError
 from harness.guard.policy.arguments import table
 from harness.guard.policy.shell_script import (
     DYNAMIC,
@@ -108,7 +108,7 @@ def read_tree(text: str) -> ShellScript:
 
 @cache
 def _parser() -> tree_sitter.Parser:
-    hint = "Install the harness with all its dependencies: `pip install experiment-harness`."
+    hint = f"Install the harness with all its dependencies: {BASE}."
     if _MISSING is not None:
         raise MissingExtraError(
             f"The reader of shell commands is not installed: {_MISSING}.", hint=hint
