@@ -24,6 +24,7 @@ from harness.errors import UsageError
 from harness.ledger.facts import LoopEnded
 from harness.loop.steps import StopReason
 from harness.plans.approval import require_approved
+from harness.plans.rehearsal import require_no_rehearsal
 
 _WELL = (StopReason.TARGET, StopReason.PLAYED)
 SCENARIO = click.option(
@@ -96,6 +97,8 @@ def _loop(
         approved = require_approved(opened, plan)
         if scenario is not None:
             require_playable(scenario, opened)
+        else:
+            require_no_rehearsal(approved)
         gateway = open_gateway(
             opened,
             approved,

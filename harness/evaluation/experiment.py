@@ -135,6 +135,8 @@ def _evaluate(
     trained = {run.seed: trained_seconds(project.ledger, run) for run, _ in due}
 
     def doubtful(request: EvaluationRequest, outcome: EvaluationOutcome) -> bool:
+        if any(found.code in problems.STANDING for found in outcome.findings):
+            return False
         took = outcome.predict_seconds or 0.0
         limited = job.plan.oracle.predict_minutes is not None
         slow = problems.longer_than_training(took, trained[request.seed])

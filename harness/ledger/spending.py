@@ -21,6 +21,7 @@ from harness.clock import Clock, SystemClock, iso
 from harness.errors import GatewayError
 from harness.files import canonical_json, lock, owner_only, private_folder, sync_directory
 from harness.ledger.facts import ApprovedPlan
+from harness.ledger.facts.plan import REHEARSAL
 from harness.ledger.ledger import Ledger
 
 COUNTED = (
@@ -244,8 +245,10 @@ def session_usd(layout: Layout, session: str) -> float | None:
 
 
 def _plan_at(plans: Sequence[ApprovedPlan], at: str) -> str | None:
-    """The name of the plan that was in force then; `plans` are oldest first."""
-    names = [plan.name for plan in plans if plan.at <= at]
+    """The name of the plan that was in force then; `plans` are oldest first. Not of a scenario that
+    a clone played meanwhile."""
+    real = (plan for plan in plans if REHEARSAL not in plan.name)
+    names = [plan.name for plan in real if plan.at <= at]
     return names[-1] if names else None
 
 

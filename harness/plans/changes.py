@@ -21,7 +21,7 @@ from harness.domain.statuses import Split
 from harness.errors import RefusedError, UsageError
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.facts import ApprovedPlan
-from harness.ledger.facts.plan import JUDGES, basis_of
+from harness.ledger.facts.plan import JUDGES, REHEARSAL, basis_of
 from harness.ledger.project import Project
 from harness.plans.approved import secret
 from harness.plans.first_plan import listing
@@ -178,7 +178,7 @@ def recorded_name(
     name: str = content["name"]
     if before is None or basis_of(content, _all_data(before, data), scorer) != before.basis:
         return name
-    return before.name
+    return before.name.partition(REHEARSAL)[0]
 
 
 def _all_data(before: ApprovedPlan, data: Mapping[str, str]) -> dict[str, str | None]:

@@ -49,6 +49,19 @@ def rehearse(project: Project) -> ApprovedPlan:
     return project.plan()
 
 
+def require_no_rehearsal(approved: ApprovedPlan) -> None:
+    """Raises UsageError (rehearsal): no budget or count of the project limits a loop under it."""
+    if REHEARSAL not in approved.name:
+        return
+    raise UsageError(
+        f"This clone plays scenarios under {approved.name}, which counts for nothing else: a loop"
+        " of models under it would have a budget of its own.",
+        hint="Run it where the plan was approved, or let a person approve the plan here first:"
+        f" `harness plan approve {approved.path}`. `--scenario FILE` plays one.",
+        code="rehearsal",
+    )
+
+
 def _is(path: Path, sha256: str) -> bool:
     try:
         return not path.is_symlink() and hash_file(path) == sha256

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from harness.ledger.project import open_project
+from harness.plans.rehearsal import rehearse
 from tests.cli.journey import Again, Answer, Journey
 
 CASE = """\
@@ -175,3 +177,16 @@ def test_without_a_session_there_is_nothing_to_record(journey: Journey) -> None:
     refused = journey.harness("scenario", "record", "s.yaml", "--json")
     assert (refused.exit_code, refused.document["error"]["code"]) == (2, "no_session")
     assert not (journey.root / "s.yaml").exists()
+
+
+@pytest.mark.parametrize("verb", ["run", "continue"])
+def test_no_live_loop_runs_under_the_plan_of_a_rehearsal(journey: Journey, verb: str) -> None:
+    with open_project(journey.root, journey.environment()) as project:
+        rehearse(project)
+    refused = journey.harness(verb, "--json")
+    error = refused.document["error"]
+    assert (refused.exit_code, error["code"]) == (2, "rehearsal")
+    assert "`harness plan approve plan.md`" in error["hint"]
+    assert journey.harness("plan", "approve").exit_code == 0
+    again = journey.harness(verb, "--json")
+    assert again.document["error"]["code"] != "rehearsal"

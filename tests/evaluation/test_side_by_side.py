@@ -1,18 +1,21 @@
 """Seeds are evaluated at once; what is told and recorded has their order, whichever ends first."""
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from harness.domain.findings import Finding
 from harness.domain.sandbox import Completed
 from harness.domain.statuses import Split
-from harness.domain.variables import CHECKPOINT
+from harness.domain.variables import CHECKPOINT, PREDICTIONS
 from harness.errors import RefusedError, SandboxError
-from harness.evaluation import side_by_side
+from harness.evaluation import problems, side_by_side
 from harness.evaluation.experiment import evaluate_experiment
 from harness.ledger.facts import Evaluation
 from tests.world import InProcess, World
@@ -208,3 +211,28 @@ def test_how_many_run_at_once(
     request: Any = SimpleNamespace(table=SimpleNamespace(path=tmp_path / "table"))
     assert side_by_side.places([request] * SEEDS, [64 << 20] * SEEDS) == places
     assert side_by_side.places([request], [0]) == 1
+
+
+def test_what_stands_is_recorded_as_it_is_however_long_it_took(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Finding("predict_longer_than_training", "slow", "")
+    monkeypatch.setattr(problems, "longer_than_training", lambda predict, training: slow)
+    answered: dict[int | None, int] = {}
+
+    class Lucky(Watched):
+        """Each seed's first answers are its own, the second of them another; then all are alike."""
+
+        def answer(self, place: int | None, beside: int, *rest: Any, **more: Any) -> Completed:
+            made = super().answer(place, beside, *rest, **more)
+            answered[place] = answered.get(place, 0) + 1
+            path = Path(more["environment"][PREDICTIONS])
+            if answered[place] == 2:
+                text = path.read_text()
+                turned = {"up": "down", "down": "up"}
+                path.write_text(re.sub("up|down", lambda found: turned[found[0]], text))
+            return made
+
+    made = evaluate(world, Lucky(world))
+    codes = [one.findings[0].code for one in made]
+    assert codes == ["predictions_not_reproducible"] * SEEDS

@@ -34,7 +34,6 @@ from harness.domain.statuses import (
 )
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
-    NEWEST_FIRST,
     Body,
     Fact,
     LedgerPart,
@@ -51,6 +50,7 @@ from harness.ledger.facts.base import (
     without,
     word,
 )
+from harness.ledger.facts.plan import IN_FORCE
 from harness.ledger.schema import (
     FLOAT,
     INTEGER,
@@ -279,8 +279,8 @@ class ExperimentLedger(LedgerPart):
             number = next_number(writer, "experiments")
             while reserve is not None and not reserve(experiment_id(number)):
                 number += 1
-            latest = f"SELECT name, version FROM plans ORDER BY {NEWEST_FIRST} LIMIT 1"
-            plan = writer.connection.row(latest) if of_plan else None
+            latest = writer.connection.row(IN_FORCE, own=self.writer)
+            plan = latest if of_plan else None
             identifier = experiment_id(number)
             writer.append(
                 ExperimentOpened(

@@ -63,6 +63,11 @@ class PlanApproved(Fact):
 REHEARSAL = ".rehearsal-"
 """In the name under which a clone plays a scenario, before its writer: nothing that it counts is
 counted elsewhere, and elsewhere it is no plan in force."""
+IN_FORCE = (
+    "SELECT * FROM plans"
+    f" WHERE writer = :own OR instr(name, '{REHEARSAL}') = 0"
+    f" ORDER BY {NEWEST_FIRST} LIMIT 1"
+)
 JUDGES = ("metric", "scorer", "positive", "predict", "direction", "seeds")
 """Of a plan's oracle: with another of them scores are other numbers, or of other runs."""
 _COLUMNS = ("inputs", "label", "id")
@@ -109,11 +114,7 @@ Table(
 class PlanLedger(LedgerPart):
     def plan(self) -> ApprovedPlan | None:
         """The plan that was approved last; not what another clone plays a scenario under."""
-        query = (
-            "SELECT * FROM plans WHERE writer = :own OR instr(name, :mark) = 0"
-            f" ORDER BY {NEWEST_FIRST} LIMIT 1"
-        )
-        rows = self._rows(query, own=self.writer, mark=REHEARSAL)
+        rows = self._rows(IN_FORCE, own=self.writer)
         return _approved(rows[0]) if rows else None
 
     def plans(self) -> list[ApprovedPlan]:
