@@ -18,6 +18,8 @@ class Notice(StrEnum):
 
 
 _KEYS = ("command", "webhook", "on")
+_PLACES = (os.sep, f".{os.sep}", f"..{os.sep}")
+"""How a word begins that is a place, whatever stands in the project."""
 _EXAMPLE = 'E.g. notify = {webhook = "https://example.org/hook", on = ["gate", "end"]}.'
 
 
@@ -71,19 +73,21 @@ def _command(value: object, where: str, root: Path) -> tuple[str, ...]:
     if not plain or plain != value:
         told = f"notify.command is {value!r}; expected a list of words"
         raise _wrong(where, told)
-    for word in plain:
-        _require_outside(word, where, root)
     if os.sep in plain[0] and not os.path.isabs(plain[0]):
         told = f"notify.command begins with {plain[0]!r}; expected a program's name or whole path"
         raise _wrong(where, told)
+    for word in plain:
+        _require_outside(word, where, root)
     return tuple(plain)
 
 
 def _require_outside(word: str, where: str, root: Path) -> None:
-    # It runs outside every sandbox, and in the project agents write.
+    # It runs outside every sandbox, and in the project agents write. What exists there does not
+    # count: a file that an agent makes there would decide about a person's words.
+    if not word.startswith(_PLACES):
+        return
     place = Path(os.path.normpath(root / word))
-    inside = place == root or root in place.parents
-    if inside and place.exists():
+    if place == root or root in place.parents:
         told = f"notify.command names {word}, which lies in the project, where agents write"
         raise _wrong(where, told, "Keep the program outside the project.")
 

@@ -188,7 +188,10 @@ def test_a_config_that_nobody_approved_starts_nothing(project: Project, hook: Ho
         ('{command = "mail me"}', "expected a list of words"),
         ('{command = ["mail", 3]}', "expected a list of words"),
         ('{command = ["bin/tell"]}', "a program's name or whole path"),
-        ('{command = ["python", "train.py"]}', "lies in the project, where agents write"),
+        ('{command = ["python", "./train.py"]}', "lies in the project, where agents write"),
+        ('{command = ["python", "../other/new.py"]}', "lies in the project, where agents write"),
+        ('{command = ["HERE/new"]}', "lies in the project, where agents write"),
+        ('{command = ["python", "HERE/train.py"]}', "lies in the project, where agents write"),
         ('{webhook = "example.org/x"}', "expected http:// or https://"),
         ('{webhook = "https://"}', "expected http:// or https://"),
         (
@@ -206,10 +209,21 @@ def test_a_wrong_value_is_named(
     folder = tmp_path / "other"
     (folder / ".harness").mkdir(parents=True)
     (folder / "train.py").write_text("")
-    (folder / CONFIG).write_text(f'project_id = "abc-1"\nnotify = {value}\n')
+    (folder / CONFIG).write_text(
+        f'project_id = "abc-1"\nnotify = {value.replace("HERE", str(folder))}\n'
+    )
     with pytest.raises(ConfigError, match=r"config\.toml") as caught:
         load_settings(folder, environment)
     assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("made", ["curl", "harness", "now"])
+def test_a_file_that_an_agent_makes_is_no_word_of_the_command(tmp_path: Path, made: str) -> None:
+    (tmp_path / made).write_text("")
+    value = {"command": ["curl", "-d", "harness", "../elsewhere", "now"]}
+    notify = read_notify(value, where="config.toml", root=tmp_path)
+    assert notify is not None
+    assert notify.command == tuple(value["command"])
 
 
 def test_words_name_no_secret() -> None:
