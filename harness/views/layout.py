@@ -1,14 +1,24 @@
 """Tables as lines no wider than a terminal. Words are not broken to fit: where the columns do not
 fit beside each other, each row is a paragraph of its own."""
 
-import textwrap
-import unicodedata
+import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.domain.late import later
+
+if TYPE_CHECKING:
+    from rich import cells as rich_cells
+else:  # Latin text needs no table of widths
+    rich_cells = later("rich.cells")
 
 _GAP = 2
 _LEAST = 20
 """Characters of a column of text that is wrapped."""
 _LONG_WORD = 32
+_LATIN = "\u02ff"
+"""Up to here a printed character takes one column."""
+_WORD = re.compile(r"\s*\S+")
 
 Lines = list[list[str]]
 """One table row: the lines of each cell."""
@@ -39,12 +49,8 @@ def padded(text: str, room: int) -> str:
 
 def cell_width(text: str) -> int:
     """Columns of a terminal that it takes."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF")
-        for one in text
-    )
+    latin = max(text, default="") <= _LATIN
+    return len(text) if latin else rich_cells.cell_len(text)
 
 
 def _natural(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
@@ -73,7 +79,7 @@ def _fitting(
 
 
 def _longest_word(column: Sequence[str]) -> int:
-    words = (len(word) for text in column for word in text.split())
+    words = (cell_width(word) for text in column for word in text.split())
     return min(_LONG_WORD, max(words, default=0))
 
 
@@ -102,8 +108,15 @@ def _paragraphs(
 
 
 def _wrapped(text: str, room: int) -> list[str]:
-    taken = cell_width(text)
-    if taken <= room:
+    if cell_width(text) <= room:
         return [text] if text else []
-    fits = max(1, room * len(text) // taken)
-    return textwrap.wrap(text, fits, break_on_hyphens=False)
+    lines: list[str] = []
+    for spaced in _WORD.findall(text):
+        word = spaced.lstrip()
+        if lines and cell_width(lines[-1] + spaced) <= room:
+            lines[-1] += spaced
+        elif cell_width(word) <= room:
+            lines.append(word)
+        else:
+            lines += rich_cells.chop_cells(word, room)
+    return lines

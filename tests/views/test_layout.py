@@ -1,6 +1,7 @@
 """Tables at any width: no word is broken to fit, and nothing is left out."""
 
 import pytest
+from rich.cells import cell_len
 
 from harness.views.layout import cell_width
 from harness.views.tables import experiments_table, figure, render_table, rounded
@@ -25,6 +26,18 @@ def test_a_table_fits_and_every_word_stands_whole(
         assert {word for cell in row for word in str(cell).split()} - {"-"} <= set(words)
     head = lines[1].split() == list(COLUMNS)
     assert head is (width >= 80)
+
+
+@pytest.mark.parametrize("gap", [" ", ""])
+def test_columns_are_counted_where_latin_and_wide_letters_stand_in_one_cell(
+    monkeypatch: pytest.MonkeyPatch, gap: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    mixed = f"{'latin ' * 8}ab {gap.join(['日本'] * 20)}"
+    lines = render_table("", ("run", "reason"), [("run-01", mixed)]).splitlines()
+    assert len(lines) > 2
+    assert max(map(cell_len, lines)) <= 60
+    assert "".join(mixed.split()) in "".join("".join(lines).split())
 
 
 @pytest.mark.parametrize("width", ["0", "no number", ""])
