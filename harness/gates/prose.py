@@ -1,14 +1,17 @@
 """What the text of result.md claims that does not hold."""
 
+import functools
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.artifacts.experiment_files import ResultFile
-from harness.artifacts.looked import is_looking, remembered
+from harness.artifacts.looked import is_looking, remembered, seen
 from harness.domain.findings import Finding
 from harness.domain.late import later
+from harness.files import canonical_json, sha256_bytes
 from harness.ledger.project import Project
 
 if TYPE_CHECKING:
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 else:  # the words of claims take as long to load as all the rest of a gate
     claim_facts = later("harness.gates.claim_facts")
 
+_HERE = Path(__file__).parent
+RULES = (_HERE, _HERE.with_name("claims"))
+"""Folders of the code that finds; what an older one found is not remembered."""
 _EXPERIMENT = re.compile(r"\bexp-\d+")
 
 
@@ -40,9 +46,17 @@ def prose(
         f"prose {experiment}",
         files,
         lambda: [one.plain() for one in found()],
-        also=[result.body, claims, known],
+        also=[rules(), result.body, claims, known],
     )
     return tuple(map(Finding.from_plain, kept))
+
+
+@functools.cache
+def rules() -> str:
+    """One digest of sizes, times and inodes of the code that finds; no file is read."""
+    found = (path for folder in RULES for path in folder.glob("*.py"))
+    marks = [[path.name, seen(os.lstat(path))] for path in sorted(found)]
+    return sha256_bytes(canonical_json(marks))
 
 
 def _told_by(project: Project, named: Iterable[str]) -> tuple[list[Path], list[Any]]:

@@ -13,8 +13,10 @@ import pytest
 
 from harness.artifacts import looked
 from harness.artifacts.looked import looking, remembered
+from harness.domain.findings import Finding
 from harness.domain.statuses import Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
+from harness.gates import claim_facts, prose
 from harness.gates.check import check_gate, require_validation_passed
 from harness.gates.collect import changed
 from harness.views.snapshot import experiment_rows
@@ -101,6 +103,37 @@ def test_a_gate_reads_whatever_a_look_kept(world: World) -> None:
     with looking(project.layout.looked):
         assert changed(project, verdict) == (f"{run.id}/metrics",)
     assert changed(project, verdict) == ()
+
+
+def test_what_older_rules_found_in_a_text_is_asked_again(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, rule, asked = world.project, tmp_path / "rules" / "rule.py", []
+    experiment, genuine = judged(world), claim_facts.prose_findings
+
+    def noted(*words: Any) -> tuple[Finding, ...]:
+        asked.append(words)
+        return genuine(*words)
+
+    def look() -> int:
+        prose.rules.cache_clear()  # another process
+        (row,) = experiment_rows(project)
+        assert row["experiment"] == experiment
+        return len(asked)
+
+    rule.parent.mkdir()
+    rule.write_text("older = True\n")
+    monkeypatch.setattr(claim_facts, "prose_findings", noted)
+    monkeypatch.setattr(prose, "RULES", (rule.parent,))
+    assert [look(), look()] == [1, 1]
+    rule.write_text("newer = True\n")
+    assert [look(), look()] == [2, 2]
+    prose.rules.cache_clear()
+
+
+def test_the_rules_of_a_text_are_code_of_the_harness() -> None:
+    names = {path.name for folder in prose.RULES for path in folder.glob("*.py")}
+    assert {"claim_facts.py", "judge.py", "vocabulary.py"} <= names
 
 
 def test_what_is_remembered_goes_with_its_files(tmp_path: Path) -> None:
