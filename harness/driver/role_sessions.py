@@ -171,8 +171,7 @@ class RoleSessions:
                     outcome=SessionEnding.CUT,
                     detail=f"budget: {self._gateway.over_budget}",
                 )
-            if self._gateway.failure is not None:
-                outcome = replace(outcome, outcome=SessionEnding.VOID)
+            outcome = voided(outcome, self._gateway)
         finally:
             self._project.ledger.append(
                 SessionEnded(
@@ -196,6 +195,14 @@ class RoleSessions:
         if permission == "deny":
             text = f"{text}  -> denied: {reason}"
         self._say(step, text, tool=tool, permission=permission)
+
+
+def voided(outcome: SessionOutcome, gateway: Gateway) -> SessionOutcome:
+    """Void where the scenario could not go on. A live session's attempt counts however it made its
+    gateway end: else it could try without bound."""
+    if gateway.failure is None or gateway.foreseen is None:
+        return outcome
+    return replace(outcome, outcome=SessionEnding.VOID)
 
 
 def session_name(step: SessionStep) -> str:

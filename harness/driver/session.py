@@ -45,7 +45,7 @@ class SessionEnding(StrEnum):
     CUT = "cut"  # ended from outside, or silent for too long: the step is repeated
     REFUSED = "refused"  # the model declined
     FAILED = "failed"  # an error of the API or the CLI, or the turn limit
-    VOID = "void"  # the model gateway could not go on: it counts as if it had never begun
+    VOID = "void"  # the scenario could not go on: it counts as if it had never begun
 
 
 @dataclass(frozen=True, kw_only=True)

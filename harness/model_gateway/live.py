@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 
 from harness.model_gateway.dialects import FRAMES, FrameReader
-from harness.model_gateway.gateway import Reply
+from harness.model_gateway.gateway import Refusal, Reply
 from harness.model_gateway.meter import Meter, Reservation
-from harness.model_gateway.service import Service
+from harness.model_gateway.service import Dialect, Service
 from harness.model_gateway.wire import KEYS, EventReader, RecordedRequest, error_body, event
 
 NOT_SENT = KEYS | {
@@ -27,6 +27,10 @@ NOT_SENT = KEYS | {
     "expect",
     "origin",
 }
+CLOUDS_TAKE = frozenset({"accept", "content-type", "user-agent", "x-app"})
+CLOUDS_TAKE_LIKE = ("anthropic-", "x-claude-code-", "x-stainless-")
+"""What a session's own headers may tell Bedrock and Vertex: by others the service's tier, its speed
+or who pays is chosen, and the meter knows one price. A person's own are the service's."""
 NOT_RETURNED = NOT_SENT | {"content-encoding", "set-cookie", "server", "date"}
 
 Observer = Callable[[RecordedRequest, dict[str, Any]], None]
@@ -63,9 +67,10 @@ class Live:
         self._client: httpx.AsyncClient | None = None
 
     async def answer(self, request: RecordedRequest, raw: bytes) -> Reply:
+        built = self._built(request, raw)
         reservation = self.meter.reserve(request)
         try:
-            response = await self._send(request.path, request, raw)
+            response = await self._send(built)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
             self.meter.release(reservation)
             return _gateway_error(502, f"The model service cannot be reached: {_named(error)}.")
@@ -101,8 +106,9 @@ class Live:
         return Reply(body=body, status=response.status_code, headers=headers)
 
     async def count_tokens(self, request: RecordedRequest, raw: bytes) -> Reply:
+        built = self._built(request, raw)
         try:
-            response = await self._send(request.path, request, raw)
+            response = await self._send(built)
             body = await response.aread()
         except httpx.HTTPError as error:
             return _gateway_error(502, f"The model service cannot be reached: {_named(error)}.")
@@ -112,20 +118,42 @@ class Live:
         if self._client is not None:
             await self._client.aclose()
 
-    async def _send(self, path: str, request: RecordedRequest, raw: bytes) -> httpx.Response:
+    def _connected(self) -> httpx.AsyncClient:
         if self._client is None:
             limits = httpx.Limits(max_connections=100)
             self._client = httpx.AsyncClient(
                 timeout=self._timeout, limits=limits, trust_env=self._trust_environment
             )
-        headers = {name: value for name, value in request.headers.items() if name not in NOT_SENT}
+        return self._client
+
+    def _built(self, request: RecordedRequest, raw: bytes) -> httpx.Request:
+        """What is sent. Raises Refusal for what no service can get."""
+        cloud = self._service.dialect is not Dialect.MESSAGES
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name not in NOT_SENT and (not cloud or _is_taken(name))
+        }
         # Uncompressed, since the events are read on their way through.
         headers |= {**self._service.headers, "accept-encoding": "identity"}
         if request.login is not None:
             headers |= request.login.header()
-        url = self._upstream + path + (f"?{request.query}" if request.query else "")
-        built = self._client.build_request("POST", url, content=raw, headers=headers)
-        return await self._client.send(built, stream=True, follow_redirects=False)
+        url = self._upstream + request.path
+        if request.query and not cloud:  # the clouds' CLI asks with none
+            url += f"?{request.query}"
+        client = self._connected()
+        try:
+            return client.build_request("POST", url, content=raw, headers=headers)
+        except (ValueError, httpx.InvalidURL):
+            raise Refusal(
+                "The request cannot be sent: a header or its address has a character that HTTP"
+                " has not.",
+                hint="Correct the header; if every request is refused, the key.",
+            ) from None  # the error quotes the value, which may be the key
+
+    async def _send(self, built: httpx.Request) -> httpx.Response:
+        client = self._connected()
+        return await client.send(built, stream=True, follow_redirects=False)
 
     def _settle(
         self,
@@ -192,6 +220,10 @@ def _whole(body: bytes) -> dict[str, Any] | None:
     return (
         message if isinstance(message, dict) and isinstance(message.get("usage"), dict) else None
     )
+
+
+def _is_taken(name: str) -> bool:
+    return name in CLOUDS_TAKE or name.startswith(CLOUDS_TAKE_LIKE)
 
 
 def _returned(headers: Mapping[str, str]) -> dict[str, str]:

@@ -231,6 +231,43 @@ def test_a_model_named_by_its_arn_is_sent_as_it_came_and_metered(cloud, upstream
     assert meter.spent_usd > 0
 
 
+@pytest.mark.parametrize(
+    ("dialect", "path"), [(Dialect.BEDROCK, PROFILE), (Dialect.VERTEX, VERTEX)]
+)
+def test_only_headers_that_change_no_price_reach_a_cloud(
+    cloud, upstream, dialect: Dialect, path: str
+) -> None:
+    kept = {
+        "accept": "application/json",
+        "content-type": "application/json",
+        "user-agent": "claude-cli",
+        "anthropic-version": "2023-06-01",
+        "anthropic-beta": "b1",
+        "x-app": "cli",
+        "x-stainless-timeout": "600",
+        "x-claude-code-session-id": "abc",
+    }
+    dropped = {
+        "X-Amzn-Bedrock-Service-Tier": "priority",
+        "X-Amzn-Bedrock-PerformanceConfig-Latency": "optimized",
+        "X-Vertex-AI-LLM-Shared-Request-Type": "priority",
+        "X-Vertex-AI-LLM-Request-Type": "dedicated",
+        "x-goog-user-project": "another",
+        "X-HTTP-Method-Override": "GET",
+        "authorization": "Bearer of-the-session",
+    }
+    assert cloud(dialect, f"{path}?userProject=another", **kept, **dropped)[0] == 200
+    ((got, sent, _),) = upstream.asked
+    ours = {
+        "authorization": "Bearer dummy",
+        "accept-encoding": "identity",
+        "content-length": str(len(json.dumps(BODY))),
+    }
+    gone = ("host", "connection")
+    assert got == path
+    assert {name: sent[name] for name in sent if name not in gone} == kept | ours
+
+
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_frames_cut_anywhere_are_put_together(size: int) -> None:
     data = b"".join(map(frame, EVENTS))

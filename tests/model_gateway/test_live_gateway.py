@@ -248,6 +248,30 @@ def test_the_worst_case_is_refused_before_it_is_sent(service):
     assert service.asked == []
 
 
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens"])
+@pytest.mark.parametrize("value", [b"caf\xe9", "\u2713".encode()])
+def test_a_header_that_cannot_be_sent_ends_no_other_session(service, path, value):
+    answerer = live(service)
+    body = {"model": MODEL, "max_tokens": 10, "messages": []}
+    with Gateway(answerer) as gateway:
+        answer = post(gateway, path=path, json=body, headers={"x-app": value})
+        assert answer.status_code == 400
+        assert "cannot be sent" in answer.json()["error"]["message"]
+        assert (service.asked, gateway.failure) == ([], None)
+        assert answerer.meter.spent_usd == answerer.meter.reserved_usd == 0
+        assert ask(gateway).status_code == 200
+
+
+def test_a_key_that_cannot_be_sent_is_told_without_it(service):
+    place = ModelService(url=service.url, headers={"x-api-key": "the-r\u00e9al-key"})
+    answerer = Live(service=place, meter=Meter(budget_usd=1.0), trust_environment=False)
+    with Gateway(answerer) as gateway:
+        answer = ask(gateway)
+        assert (answer.status_code, gateway.failure) == (400, None)
+        assert "al-key" not in f"{answer.text} {gateway.refused}"
+    assert answerer.meter.reserved_usd == 0
+
+
 def test_what_earlier_sessions_spent_counts(service):
     answerer = live(service, meter=Meter(budget_usd=10, spent_before_usd=9.999))
     with Gateway(answerer) as gateway:
