@@ -15,10 +15,9 @@ from harness.cli.tried import Attempt, shown
 from harness.cli.try_ import go, require_command, say_opened
 from harness.decisions.experiments import require_room
 from harness.domain.records import LEAST_SEEDS, Experiment
-from harness.domain.statuses import CLOSED_EXPERIMENTS, Split
+from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import UsageError
 from harness.evaluation.power import MOST_SEEDS
-from harness.evaluation.scores import counted_runs
 from harness.evaluation.seed_noise import SeedNoise, seed_noise
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
@@ -65,15 +64,15 @@ def command(
     attempt = Attempt(start=project, quiet=as_json)
     with changing(project) as opened:
         approved = opened.plan()
-        attempt.seeds = _seeds(approved, seeds)
+        wanted = _seeds(approved, seeds)
         before = _before(opened, approved)
-        attempt.seeds = _as_begun(opened, before, attempt.seeds, seeds)
+        _require_as_opened(before, seeds)
         decided = before is not None and before.status in CLOSED_EXPERIMENTS
         if before is not None:
             attempt.experiment = before.id
         if not decided:
             words = None if before is None else command_of(opened, before.id)
-            _prepare(opened, attempt, words)
+            _prepare(opened, attempt, words, wanted)
     if not decided:
         go(attempt, words, {}, sandbox_for("auto"))
     with changing(project, again=True) as opened:
@@ -94,33 +93,31 @@ def _seeds(approved: ApprovedPlan, asked: int | None) -> int:
 
 
 def _before(project: Project, approved: ApprovedPlan) -> Experiment | None:
-    """The newest one here, under this plan."""
+    """The newest one here, under this plan. Only this verb opens one with a number of seeds."""
     known = [
         one
         for one in project.here(project.ledger.experiments())
         if one.plan == approved.name
-        and one.hypothesis == HYPOTHESIS
+        and one.parent is None
+        and one.seeds is not None
         and one.plan_version >= approved.comparison
     ]
     return max(known, key=lambda one: one.number, default=None)
 
 
-def _as_begun(project: Project, before: Experiment | None, wanted: int, asked: int | None) -> int:
-    """How many it has, once it is scored. Raises UsageError for another number: it would be chosen
-    by what the scores say."""
-    if before is None or not project.ledger.evaluations(before.id, Split.VALIDATION):
-        return wanted
-    has = len(counted_runs(project.ledger.runs(before.id)))
-    if asked in (None, has):
-        return has
+def _require_as_opened(before: Experiment | None, asked: int | None) -> None:
+    """Raises UsageError for another number of seeds: it would be chosen by what the first ones
+    show, in their logs already."""
+    if before is None or asked in (None, before.seeds):
+        return
     raise UsageError(
-        f"--seeds {asked}: {before.id} was scored with {has} seeds, and more would be chosen by"
-        " what these showed.",
+        f"--seeds {asked}: {before.id} was opened with {before.seeds} seeds, and another number"
+        " would be chosen by what these show.",
         hint="Leave --seeds out. A plan with more seeds begins a comparison with a new baseline.",
     )
 
 
-def _prepare(project: Project, attempt: Attempt, words: list[str] | None) -> None:
+def _prepare(project: Project, attempt: Attempt, words: list[str] | None, seeds: int) -> None:
     """Open it, where it is not open; whatever can be refused is refused before."""
     require_command(project, words, sandbox_for("auto"), _AGAIN)
     if attempt.experiment:
@@ -131,6 +128,7 @@ def _prepare(project: Project, attempt: Attempt, words: list[str] | None) -> Non
         hypothesis=HYPOTHESIS,
         rationale=_RATIONALE,
         parent=None,
+        seeds=seeds,
     )
     attempt.experiment = answer.document["experiment"]
     say_opened(project, attempt, None)

@@ -75,7 +75,14 @@ def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_j
     give(answer, as_json=as_json)
 
 
-def new_answer(project: Project, *, hypothesis: str, rationale: str, parent: str | None) -> Answer:
+def new_answer(
+    project: Project,
+    *,
+    hypothesis: str,
+    rationale: str,
+    parent: str | None,
+    seeds: int | None = None,
+) -> Answer:
     """Open an experiment, as `open_experiment`."""
     experiment = open_experiment(
         project,
@@ -84,6 +91,7 @@ def new_answer(project: Project, *, hypothesis: str, rationale: str, parent: str
         parent=parent,
         by=caller(environment()),
         session=session_of(environment()),
+        seeds=seeds,
     )
     folder, plan = project.layout.experiment(experiment.id), project.ledger.plan()
     before = tried_before(project, experiment)

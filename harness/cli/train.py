@@ -135,7 +135,6 @@ def train_answer(
     session: str | None = None,
     resume: bool = False,
     sources: Sequence[str] | None = None,
-    seeds: int | None = None,
 ) -> Answer:
     """Train, or with `sources` take their checkpoints. Progress goes to stderr unless `quiet`."""
     asked: dict[str, Any] = {
@@ -147,7 +146,7 @@ def train_answer(
     if sources is not None:
         report = take(project, experiment, sources, inherited=os.environ, **asked)
     else:
-        report = train(project, experiment, words, resume=resume, seeds=seeds, **asked)
+        report = train(project, experiment, words, resume=resume, **asked)
     document = {
         "experiment": experiment,
         "ok": report.ok,

@@ -14,6 +14,7 @@ from harness.evaluation.outcome import TRIVIAL
 from harness.evaluation.scores import counted_runs
 from harness.gates.findings import outcome_of
 from harness.ledger.project import Project
+from harness.plans.approved import plan_seeds
 from harness.rendering.standing import GO_ON, NextStep, next_step
 from harness.views.snapshot import split_score
 from harness.views.tables import number, pairs_table, score_text, tier_text
@@ -26,8 +27,6 @@ class Attempt:
     start: Path
     quiet: bool
     experiment: str = ""
-    seeds: int | None = None
-    """How many, if not as many as the plan says."""
     answers: dict[str, Answer] = field(default_factory=dict)
     """Of the steps that were gone: new, train, evaluate, result, gate."""
     stopped: dict[str, Any] | None = None
@@ -94,7 +93,7 @@ def _stopped(
     error = stopped["error"]
     said = f"[{error['code']}] {one_line(error['message'])} {one_line(error['hint'])}".rstrip()
     yield "stopped", f"at {stopped['step']}: {said}"
-    wanted = project.plan().content["oracle"]["seeds"]
+    wanted = len(plan_seeds(project.plan(), record))
     runs = counted_runs(project.ledger.runs(record.id))
     done = sum(run.status is RunStatus.COMPLETED for run in runs)
     scored = split_score(project, record, Split.VALIDATION)["n_seeds"] or 0

@@ -233,7 +233,7 @@ def _steps(
 
     def training(project: Project) -> Answer:
         argv = admitted(project, project.plan(), words, sandbox=sandbox).argv
-        still = due(project, experiment, argv, attempt.seeds)
+        still = due(project, experiment, argv)
         if still is Due.NOTHING:
             keep_config(project, experiment, argv, values)
             return _trained_before(project, experiment)
@@ -245,7 +245,6 @@ def _steps(
             sandbox=sandbox,
             values=values,
             sources=sources,
-            seeds=attempt.seeds,
             quiet=attempt.quiet,
         )
 

@@ -54,11 +54,14 @@ def open_experiment(
     parent: str | None,
     by: str,
     session: str | None = None,
+    seeds: int | None = None,
 ) -> Experiment:
     """Open the next experiment, with its folder and hypothesis.md.
 
     The same hypothesis and parent again give the same experiment while it is open and has no run:
-    a session that was cut may ask again. Raises RefusedError (experiment_undecided, budget_spent,
+    a session that was cut may ask again. `seeds`: of a baseline, how many it has.
+
+    Raises RefusedError (experiment_undecided, budget_spent,
     no_plan), NotFoundError for an unknown parent, UsageError for a hypothesis that is empty, too
     long or a placeholder.
     """
@@ -67,7 +70,7 @@ def open_experiment(
     approved = project.plan()
     if parent is not None:
         project.ledger.experiment(parent)
-    repeated = _same_again(project, line, parent)
+    repeated = _same_again(project, line, parent, seeds)
     if repeated is None:
 
         def reserve(identifier: str) -> bool:
@@ -82,6 +85,7 @@ def open_experiment(
             session=session,
             reserve=reserve,
             tree=this_tree(project.layout),
+            seeds=seeds,
         )
     ensure_hypothesis(project, repeated, rationale)
     return repeated
@@ -213,11 +217,14 @@ def _one_line(hypothesis: str) -> str:
     return line
 
 
-def _same_again(project: Project, line: str, parent: str | None) -> Experiment | None:
+def _same_again(
+    project: Project, line: str, parent: str | None, seeds: int | None
+) -> Experiment | None:
     for experiment in project.undecided():
         same = line in (experiment.hypothesis, inline(experiment.hypothesis))  # as it was told
         same = same and experiment.status is ExperimentStatus.OPEN
-        if same and experiment.parent == parent and not project.ledger.runs(experiment.id):
+        same = same and (experiment.parent, experiment.seeds) == (parent, seeds)
+        if same and not project.ledger.runs(experiment.id):
             project.layout.experiment(experiment.id).mkdir(parents=True, exist_ok=True)
             return experiment
     return None

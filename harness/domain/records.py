@@ -51,6 +51,8 @@ class Experiment(Late):
     opened_at: str
     tree: Tree | None = None
     """None: nobody noted it."""
+    seeds: int | None = None
+    """How many a baseline was opened with; None: as many as the plan says."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,14 +44,15 @@ def configuration(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def seeds(evidence: GateEvidence) -> Iterator[Finding]:
-    """Every seed of the plan, and every seed that was started, has a completed run; no other seed
-    has a run."""
-    wanted, runs = evidence.objective.seeds, [of_run.run for of_run in evidence.runs]
+    """Every seed of the plan or baseline, and each that was started, has a completed run; no other
+    seed has one."""
+    wanted = max(evidence.objective.seeds, evidence.experiment.seeds or 0)
+    runs = [of_run.run for of_run in evidence.runs]
     completed = [run for run in runs if run.status is RunStatus.COMPLETED]
     if not runs:
         yield finding(
             "runs_missing",
-            f"{evidence.experiment.id} has no registered run; the plan asks for {wanted} seeds.",
+            f"{evidence.experiment.id} has no registered run; expected {wanted} seeds.",
         )
         for name in OF_A_RUN:
             yield _missing(name, f"no run of {evidence.experiment.id} was registered")

@@ -134,12 +134,12 @@ def _of_plan(
     project: Project, approved: ApprovedPlan, gate: GateName, experiment: str
 ) -> dict[str, Any]:
     """What the plan asks for and froze."""
-    used = len(counted_runs(project.ledger.runs(experiment)))
+    record = project.ledger.experiment(experiment)
     return {
         "objective": objective_of(approved),
         "checkpoint_every": checkpoint_cadence(approved),
         "isolation_required": approved.content.get("sandbox") == "required",
-        "plan_seeds": seeds_of(project, approved.name, used),
+        "plan_seeds": seeds_of(project, record),
         "in_train": approved.splits[gate.value].get("in_train"),
     }
 

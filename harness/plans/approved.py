@@ -121,11 +121,12 @@ def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
     return {name: split["sha256"] for name, split in approved.splits.items()}
 
 
-def plan_seeds(approved: ApprovedPlan, count: int | None = None) -> list[int]:
-    """The plan's seeds: the same for every experiment of a comparison. `count`: as many of them,
-    and of those that come next."""
-    wanted = approved.content["oracle"]["seeds"] if count is None else count
-    return seeds_for(approved.basis, wanted)
+def plan_seeds(approved: ApprovedPlan, experiment: Experiment | None = None) -> list[int]:
+    """The plan's seeds: the same for every experiment of a comparison. A baseline that was opened
+    with more has those that come next, too."""
+    planned: int = approved.content["oracle"]["seeds"]
+    asked = (experiment and experiment.seeds) or 0
+    return seeds_for(approved.basis, max(planned, asked))
 
 
 def seeds_for(basis: str, count: int) -> list[int]:
@@ -141,14 +142,14 @@ def seeds_for(basis: str, count: int) -> list[int]:
     return seeds
 
 
-def seeds_of(project: Project, name: str, used: int) -> frozenset[int]:
-    """Every seed that a version of the plan asked for. Of an experiment with more, `used` of them,
-    also those that come next: whoever takes them in their order has picked none."""
+def seeds_of(project: Project, experiment: Experiment) -> frozenset[int]:
+    """Every seed that a version of its plan asked for; of a baseline that was opened with more,
+    those that come next, too."""
     return frozenset(
         seed
         for plan in project.ledger.plans()
-        if plan.name == name
-        for seed in seeds_for(plan.basis, max(used, plan.content["oracle"]["seeds"]))
+        if plan.name == experiment.plan
+        for seed in plan_seeds(plan, experiment)
     )
 
 

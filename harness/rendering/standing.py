@@ -132,7 +132,8 @@ def _without_plan(project: Project) -> NextStep:
 def _before_verdict(project: Project, approved: ApprovedPlan, name: str) -> NextStep:
     runs = counted_runs(project.ledger.runs(name))
     done = {run.id for run in runs if run.status is RunStatus.COMPLETED}
-    if len(done) < approved.content["oracle"]["seeds"]:
+    asked = project.ledger.experiment(name).seeds or 0
+    if len(done) < max(asked, approved.content["oracle"]["seeds"]):
         return NextStep("train", f"harness train {name}")
     if _unscored(project, approved, name):
         return _to_evaluate(project, approved, name)

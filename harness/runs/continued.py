@@ -45,11 +45,12 @@ def command_of(project: Project, experiment: str) -> list[str] | None:
         return None  # it is not there, or the gate names it
 
 
-def due(project: Project, experiment: str, argv: Sequence[str], seeds: int | None = None) -> Due:
-    """What its training needs before it can be evaluated; `seeds`: how many, if not the plan's."""
-    approved = plan_of(project, project.ledger.experiment(experiment))
+def due(project: Project, experiment: str, argv: Sequence[str]) -> Due:
+    """What its training needs before it can be evaluated."""
+    record = project.ledger.experiment(experiment)
+    approved = plan_of(project, record)
     runs = counted_runs(project.ledger.runs(experiment))
-    if not _all_completed(runs, plan_seeds(approved, seeds)) or list(runs[-1].argv) != list(argv):
+    if not _all_completed(runs, plan_seeds(approved, record)) or list(runs[-1].argv) != list(argv):
         return Due.TRAIN
     if runs[-1].data != data_hashes(approved):
         return Due.TRAIN

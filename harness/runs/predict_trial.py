@@ -86,7 +86,8 @@ class TriedNow:
 def try_now(project: Project, experiment: str, code: str | None, sandbox: Sandbox) -> TriedNow:
     """Try predict with the experiment's newest weights. `code`: of a commit, by default the files
     as they are. Raises UsageError (no_checkpoint, no_commit) and what `require_judge` raises."""
-    approved = plan_of(project, project.require_here(experiment))
+    record = project.require_here(experiment)
+    approved = plan_of(project, record)
     require_judge(project)
     ledger, layout = project.ledger, project.layout
     runs = {run.id: run for run in counted_runs(ledger.runs(experiment))}
@@ -125,7 +126,7 @@ def try_now(project: Project, experiment: str, code: str | None, sandbox: Sandbo
         checkpoint=point.id,
         weights=_weights(run.id, point.epoch),
         changed=snapshot.hash != run.code,
-        trained=done.issuperset(plan_seeds(approved)),
+        trained=done.issuperset(plan_seeds(approved, record)),
     )
 
 

@@ -59,8 +59,8 @@ def take(
     code: str | None = None,
     on_event: Event = lambda event: None,
 ) -> TrainReport:
-    """A completed run for each of the plan's seeds, with the final checkpoints that the `sources`
-    have of that seed: one as it is, several in one folder, each under its experiment's id.
+    """A completed run for each seed of the experiment, with the final checkpoints that the
+    `sources` have of it: one as it is, several in one folder, each under its experiment's id.
 
     A seed that has just these weights already, with this code, keeps its run. `values` as for
     `train`. `code`: the revision whose predict is used; None: the files as they are now.
@@ -69,7 +69,7 @@ def take(
     alarm_undiagnosed, checkpoint_changed) and what `prepare` raises.
     """
     with supervising(project.layout, experiment):
-        project.require_here(experiment)
+        record = project.require_here(experiment)
         recovered = close_abandoned(project, experiment)
         job = prepare(
             project, experiment, None, sandbox=sandbox, session=session, inherited=inherited
@@ -79,10 +79,10 @@ def take(
             snapshot = code_of(project, job.approved, commit)
             job = replace(job, snapshot=snapshot, commit=commit)
         kept = {source: _kept(job, source) for source in dict.fromkeys(sources)}
-        seeds = plan_seeds(job.approved)
+        seeds = plan_seeds(job.approved, record)
         for source, by_seed in kept.items():
             if lacking := [seed for seed in seeds if seed not in by_seed]:
-                raise _nothing(source, f"no completed run of the plan's seeds {lacking}")
+                raise _nothing(source, f"no completed run of the seeds {lacking}")
         words = ("harness", "train", experiment, "--from", ",".join(sources))
         job = with_config(job, words, values or {}, on_event)
         write_snapshot(job.snapshot, project.layout.experiment(experiment, "code"))

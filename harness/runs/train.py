@@ -74,13 +74,12 @@ def train(
     session: str | None = None,
     resume: bool = False,
     values: Mapping[str, str] | None = None,
-    seeds: int | None = None,
     on_event: Event = lambda event: None,
     inherited: Mapping[str, str] | None = None,
     silent_s: float = 60.0,
     grace_s: float = 10.0,
 ) -> TrainReport:
-    """Run the command, by default the plan's training.entry, once for each of the plan's seeds that
+    """Run the command, by default the plan's training.entry, once for each of its seeds that
     has no completed run of this code and command yet.
 
     The first run that does not complete ends the call: the next seeds would meet the same code.
@@ -90,7 +89,6 @@ def train(
     Args:
         resume: each seed's newest stopped run goes on, in its own folder, as its next attempt.
         values: for config.yaml, where there is none yet.
-        seeds: how many, the plan's first; by default as many as it says.
         on_event: gets progress; each event has a `kind` and a `text`.
         inherited: the environment whose allowed part is passed on, by default this process's.
         silent_s: seconds that a run may go on without a metrics row of its own.
@@ -116,7 +114,7 @@ def train(
         job = _as_before(replace(job, asked=values or {}), on_event)
         large = not_copied(job.snapshot, on_event)
         run = _seed_run(job, on_event, grace_s)
-        report = _train_seeds(job, run, interrupts, seeds=seeds, resume=resume, silent_s=silent_s)
+        report = _train_seeds(job, run, interrupts, resume=resume, silent_s=silent_s)
         return replace(report, findings=[*recovered, *large, *report.findings])
 
 
@@ -174,11 +172,11 @@ def _train_seeds(
     seed_run: Callable[..., "SeedRun"],
     interrupts: Interrupts,
     *,
-    seeds: int | None,
     resume: bool,
     silent_s: float,
 ) -> TrainReport:
-    wanted, done = plan_seeds(job.approved, seeds), job.completed()
+    record = job.project.ledger.experiment(job.experiment)
+    wanted, done = plan_seeds(job.approved, record), job.completed()
     missing = [seed for seed in wanted if seed not in done]
     stopped = resumptions(job, missing) if resume else {}
     write_snapshot(job.snapshot, job.project.layout.experiment(job.experiment, "code"))

@@ -18,7 +18,7 @@ from harness.errors import NotFoundError, UsageError
 from harness.foreign.log_rows import Row
 from harness.foreign.reader import ByteTail, LogReader
 from harness.ledger.project import Project
-from harness.plans.approved import objective_of
+from harness.plans.approved import objective_of, plan_seeds
 from harness.runs.alarms import watch_settings
 from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
 from harness.views.run_picture import RunPicture, shown_metrics
@@ -65,11 +65,11 @@ def progress(project: Project, experiment: str) -> dict[str, Any]:
     """{experiment, state, seeds_wanted, evidence, runs[]}; state: running, ended, not started."""
     runs = project.ledger.runs(experiment)
     going = is_watched_over(project, experiment)
-    plan = project.ledger.plan()
+    plan, record = project.ledger.plan(), project.ledger.experiment(experiment)
     return {
         "experiment": experiment,
         "state": "running" if going else "ended" if runs else "not started",
-        "seeds_wanted": None if plan is None else objective_of(project.plan()).seeds,
+        "seeds_wanted": None if plan is None else len(plan_seeds(plan, record)),
         "evidence": Evidence.LOGGED.value,
         "runs": [_run(project, run) for run in runs],
     }

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.decisions.experiments import open_experiment
 from harness.evaluation.seed_noise import seed_noise
 from harness.ledger.project import open_project
-from harness.plans.approved import seeds_for
+from harness.plans.approved import seeds_for, seeds_of
 from tests.cli.journey import Again, Answer, Journey, make_project
 
 WORDS = ("baseline", "--gain", "0.01")
@@ -70,11 +71,73 @@ def test_more_seeds_than_the_plans_are_its_next_ones_and_all_count(journey: Jour
 
 
 @pytest.mark.parametrize("seeds", ["3", "5"])
-def test_how_many_is_said_before_the_scores_are_seen(journey: Journey, seeds: str) -> None:
+def test_how_many_is_said_when_it_is_opened(journey: Journey, seeds: str) -> None:
     refused = asked(journey, "baseline", "--seeds", seeds, "--json", code=2).document["error"]
-    assert "exp-0001 was scored with 4 seeds" in refused["message"]
+    assert "exp-0001 was opened with 4 seeds" in refused["message"]
     same = asked(journey, "baseline", "--seeds", "4", "--json").document
     assert same["noise"]["seeds"] == 4
+
+
+def test_a_predict_that_is_mended_scores_all_its_seeds_and_no_others(tmp_path: Path) -> None:
+    journey = make_project(tmp_path / "project", tmp_path / "home")
+    asked(journey, "init")
+    asked(journey, "plan", "approve")
+    predict = journey.root / "predict.py"
+    sound = predict.read_text("utf-8")
+    predict.write_text("raise SystemExit('there is no model in it')\n", "utf-8")
+    stopped = asked(journey, "baseline", "--seeds", "5", "--json", code=1).document["stopped"]
+    assert stopped["step"] == "evaluate"
+    for seeds in ("3", "4", "6"):  # its logs are all that anybody saw
+        refused = asked(journey, "baseline", "--seeds", seeds, "--json", code=2)
+        assert "was opened with 5 seeds" in refused.document["error"]["message"]
+    predict.write_text(sound, "utf-8")
+    checked = asked(journey, "evaluate", "exp-0001", "--check")
+    assert "`harness evaluate exp-0001 --predict-from .` scores it so" in checked.stdout
+    assert asked(journey, "baseline", "--json").document["noise"]["seeds"] == 5
+    with open_project(journey.root, journey.environment(), read_only=True) as project:
+        runs = project.ledger.runs("exp-0001")
+        wanted = seeds_for(project.plan().basis, 5)
+    assert [run.seed for run in runs] == [*wanted, *wanted]
+    assert [bool(run.taken_from) for run in runs] == [False] * 5 + [True] * 5
+    shown = asked(journey, "experiment", "show", "exp-0001", "--json").document
+    assert (shown["n_seeds"], shown["verdict"]) == (5, "PASS")
+
+
+def test_fewer_than_it_was_opened_with_are_no_baseline(tmp_path: Path) -> None:
+    journey = make_project(tmp_path / "project", tmp_path / "home")
+    asked(journey, "init")
+    asked(journey, "plan", "approve")
+    train = journey.root / "train.py"
+    sound = train.read_text("utf-8")
+    with open_project(journey.root, journey.environment()) as project:
+        open_experiment(
+            project,
+            hypothesis="The starting code, as it is",
+            rationale="r",
+            parent=None,
+            by="a person",
+            seeds=4,
+        )
+        first = seeds_for(project.plan().basis, 3)[-1]
+    stops = f"import os\nif os.environ['HARNESS_SEED'] == '{first}': raise SystemExit(3)\n"
+    train.write_text(stops + sound, "utf-8")
+    asked(journey, "train", "exp-0001", code=1)
+    judged = asked(journey, "gate", "check", "exp-0001", "--json", code=1).document
+    told = [one["message"] for one in judged["findings"] if one["code"] == "seeds_outstanding"]
+    assert [text[:12] for text in told] == ["2 of 4 seeds"]
+
+
+def test_its_words_alone_make_no_baseline(tmp_path: Path) -> None:
+    journey = make_project(tmp_path / "project", tmp_path / "home")
+    asked(journey, "init")
+    asked(journey, "plan", "approve")
+    asked(journey, "experiment", "new", "--hypothesis", "The starting code, as it is")
+    refused = asked(journey, "baseline", "--seeds", "6", "--json", code=2).document["error"]
+    assert refused["code"] == "experiment_undecided"
+    with open_project(journey.root, journey.environment(), read_only=True) as project:
+        (one,) = project.ledger.experiments()
+        planned = seeds_for(project.plan().basis, 3)
+        assert seeds_of(project, one) == set(planned)
 
 
 def test_fewer_than_the_plans_are_refused(journey: Journey) -> None:

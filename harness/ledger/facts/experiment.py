@@ -91,6 +91,7 @@ class ExperimentOpened(Fact):
     by: str  # role or person
     session: str | None = None
     tree: dict[str, str] | None = None  # where its files are: {id, worktree, branch, commit}
+    seeds: int | None = None  # of a baseline: how many were asked for; else the plan's
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -172,6 +173,7 @@ experiments = Table(
     *optional(TEXT, "session"),
     *required(TEXT, "opened_at"),
     *optional(JSON, "tree"),
+    *optional(INTEGER, "seeds"),
     # the last verdict's mean on that split, for the search of the best
     *optional(FLOAT, "validation", "held_out"),
     *required(JSON, "summary"),
@@ -268,6 +270,7 @@ class ExperimentLedger(LedgerPart):
         reserve: Callable[[str], bool] | None = None,
         of_plan: bool = True,
         tree: Tree | None = None,
+        seeds: int | None = None,
     ) -> Experiment:
         """The next experiment; its number is never used again.
 
@@ -292,6 +295,7 @@ class ExperimentLedger(LedgerPart):
                     by=by,
                     session=session,
                     tree=None if tree is None else asdict(tree),
+                    seeds=seeds,
                 )
             )
             return _record(find_experiment(writer.state, identifier))
