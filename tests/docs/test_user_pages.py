@@ -237,7 +237,7 @@ def test_a_page_leads_from_git_clone_to_a_kept_result(newcomer: Newcomer, page: 
     newcomer.type("harness experiment list --json > listed.json")
     listed = json.loads((newcomer.at / "listed.json").read_text())["experiments"]
     first = next(one for one in listed if one["experiment"] == "exp-0001")
-    assert first["decision"] == "KEEP"
+    assert first["status"] == "kept"
     text = (PAGES / f"{page}.md").read_text("utf-8")
     assert len(listed) == text.count("\nharness try ")
     assert [words for words in WORDS if f"\n{words}" not in text and f"!{words}" not in text] == []
