@@ -140,9 +140,9 @@ def test_state_is_out_of_reach(sandbox: str, tmp_path: Path) -> None:
 
 def test_without_a_sandbox_it_is_in_reach_and_the_score_says_so(tmp_path: Path) -> None:
     journey, answer, _ = play(tmp_path, "none")
-    assert (
-        answer.exit_code == 3
-    )  # the scenario ends loudly: what its agent saw is not what it expects
+    # The scenario ends loudly: what its agent saw is not what it expects.
+    assert answer.exit_code == 2, answer.stdout + answer.stderr
+    assert "scenario_unfit" in answer.stdout
     assert "REACHED" in answer.stdout + answer.stderr
     (journey.root / "train.py").write_text(TRAIN, "utf-8")
     (journey.root / "predict.py").write_text(PREDICT, "utf-8")
