@@ -65,7 +65,12 @@ class Lab:
             self.root / "plan.md",
         ]
         ledger, anchors = self.state / "ledger.db", self.state / "anchors"
-        kept = [path for path in files if not path.name.endswith(("-wal", "-shm"))]
+        kept = [
+            path
+            for path in files
+            # Nor what a look remembers of files that it read.
+            if not path.name.endswith(("-wal", "-shm")) and not path.name.startswith("looked-")
+        ]
         hashes = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
         moving = {str(path): anchored(path, ledger) for path in anchors.glob("*.json")}
         assert moving, "a ledger has an anchor"
