@@ -50,7 +50,7 @@ REPOSITORIES = {
 }
 MODULES = {"boosting": "lightgbm", "lightning": "lightning", "notebook": "IPython"}
 """What a page needs that `make setup` installs and a smaller environment may lack."""
-IN_CI = ("monorepo", "scikit-learn", "uv")
+IN_CI = ("uv",)
 CELLS = """\
 import json, os, sys
 os.environ["IPYTHONDIR"] = sys.argv[1]
