@@ -73,7 +73,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Story:
 
 
 def test_bad_input_opens_nothing(wrong: Story) -> None:
-    assert wrong.said["list"].document == {"experiments": []}
+    assert wrong.said["list"].document == {"experiments": [], "total": 0}
 
 
 @pytest.mark.parametrize(
