@@ -48,7 +48,8 @@ def test_a_coarse_answer_says_so_and_how_to_get_more(spent: tuple[World, Typed])
     gate = typed("gate", "check", "exp-0001")
     assert "validation gate: PASS (must or more)" in gate.stdout
     row = typed("experiment", "list")
-    assert "must or more" in " ".join(row.stdout.split())
+    assert "judged ≥ 0.86" in " ".join(row.stdout.split())
+    assert "(coarse: few bits are left)" in " ".join(row.stdout.split())
     assert "(coarse: few bits are left)" in (
         world.root / ".harness/experiments/CHECKLIST.md"
     ).read_text("utf-8")
