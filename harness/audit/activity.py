@@ -15,6 +15,7 @@ from typing import Any
 from harness.artifacts.content import read_bytes
 from harness.artifacts.jsonl import LineFeed, parse_line
 from harness.clock import parse_iso
+from harness.domain.claude_folder import claude_folder
 from harness.domain.late import Late, dataclass
 from harness.errors import UsageError
 from harness.traces.events import ToolCall, ToolResult, TracedSession, TraceEvent
@@ -97,9 +98,8 @@ def read_activities(receipts: Path, transcripts: Iterable[Path]) -> list[Activit
 def transcript_home(environment: Mapping[str, str]) -> Path:
     """Where Claude Code keeps its transcripts: `$CLAUDE_CONFIG_DIR/projects`, by default
     `~/.claude/projects`."""
-    named = environment.get("CLAUDE_CONFIG_DIR")
-    home = environment.get("HOME")
-    return (Path(named) if named else Path(home or "~").expanduser() / ".claude") / _PROJECTS
+    home = Path(environment.get("HOME") or "~").expanduser()
+    return claude_folder(environment, home) / _PROJECTS
 
 
 def transcripts_of(root: Path, folder: Path, since: datetime | None) -> Iterator[Path]:

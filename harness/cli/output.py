@@ -41,6 +41,16 @@ def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def copy_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--copy",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=None,
+        hidden=True,
+        help="Its text, as the judge of `harness claude` copied it.",
+    )(function)
+
+
 def sandbox_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--sandbox",

@@ -8,7 +8,15 @@ import click
 import numpy as np
 
 from harness.cli.changing import changing
-from harness.cli.output import CommandGroup, emit, environment, json_option, project_option, tell
+from harness.cli.output import (
+    CommandGroup,
+    copy_option,
+    emit,
+    environment,
+    json_option,
+    project_option,
+    tell,
+)
 from harness.cli.person import AGENT, ASK, caller, caller_of, require_person, require_yes
 from harness.contract.artifacts import DRAFT
 from harness.contract.roles import HOW_TO_DECIDE
@@ -48,13 +56,7 @@ def command() -> None:
 
 @command.command("check")
 @PLAN
-@click.option(
-    "--copy",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=None,
-    hidden=True,
-    help="Its text, as the judge of `harness claude` copied it.",
-)
+@copy_option
 @project_option
 @json_option
 def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:

@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from harness.artifacts.content import write_below
-from harness.cli.output import CommandGroup, emit, environment, json_option, project_option, tell
+from harness.cli.output import (
+    CommandGroup,
+    copy_option,
+    emit,
+    environment,
+    json_option,
+    project_option,
+    tell,
+)
 from harness.cli.person import require_person
 from harness.cli.reading import reading
 from harness.contract.roles import ROLES
@@ -36,13 +44,7 @@ def command() -> None:
 
 @command.command("check")
 @_FILE
-@click.option(
-    "--copy",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=None,
-    hidden=True,
-    help="Its text, as the judge of `harness claude` copied it.",
-)
+@copy_option
 @project_option
 @json_option
 def check(file: Path, copy: Path | None, project: Path, as_json: bool) -> None:

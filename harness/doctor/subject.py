@@ -17,6 +17,7 @@ from harness.doctor.settings_files import (
     SettingsFile,
     settings_files,
 )
+from harness.domain.claude_folder import claude_folder
 from harness.domain.statuses import HooksMode
 from harness.errors import ConfigError, NotFoundError
 from harness.guard.agent_files import has_own_hooks
@@ -136,7 +137,7 @@ def look(
     chosen = _chosen(root, environment)
     plugin_root = environment.get("CLAUDE_PLUGIN_ROOT")
     plugin = Path(plugin_root).resolve() if plugin_root and chosen is HooksMode.PLUGIN else None
-    user_folder = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    user_folder = claude_folder(environment, home)
     return DoctorSubject(
         start=(session.folder if session else start).resolve(),
         folder=folder,

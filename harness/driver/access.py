@@ -4,16 +4,16 @@ variables, else in the login of their `claude`."""
 from collections.abc import Mapping
 from pathlib import Path
 
+from harness.domain.claude_folder import CONFIG_DIR, claude_folder
 from harness.domain.prices import MODEL
 from harness.errors import RefusedError
-from harness.model_gateway.service import Dialect, Proof, Service
+from harness.model_gateway.service import API, Dialect, Proof, Service
 
 KEY = "ANTHROPIC_API_KEY"
 BEARER = "ANTHROPIC_AUTH_TOKEN"
 TOKEN = "CLAUDE_CODE_OAUTH_TOKEN"
 UPSTREAM = "ANTHROPIC_BASE_URL"
 CREDENTIALS = ".credentials.json"
-_API = "https://api.anthropic.com"
 _YES = ("1", "true", "yes", "on")
 _MODELS = (
     MODEL,
@@ -42,7 +42,7 @@ def service_of(environment: Mapping[str, str]) -> Service:
 
 
 def _anthropic(environment: Mapping[str, str]) -> Service:
-    url = environment.get(UPSTREAM) or _API
+    url = environment.get(UPSTREAM) or API
     own, variables = _custom(environment), _models(environment)
     if bearer := environment.get(BEARER):
         return Service(
@@ -86,15 +86,10 @@ def _anthropic(environment: Mapping[str, str]) -> Service:
 def credentials(environment: Mapping[str, str]) -> Path | None:
     """Where the CLI keeps its login in a file, if it does: macOS keeps it in the keychain. Only
     looked for, never opened."""
-    named = environment.get("CLAUDE_CONFIG_DIR")
     home = environment.get("HOME")
-    if named:
-        folder = Path(named)
-    elif home:
-        folder = Path(home) / ".claude"
-    else:
+    if not home and not environment.get(CONFIG_DIR):
         return None
-    path = folder / CREDENTIALS
+    path = claude_folder(environment, Path(home or "/")) / CREDENTIALS
     return path.resolve() if path.is_file() else None
 
 

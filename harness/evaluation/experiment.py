@@ -20,6 +20,7 @@ from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, Split
 from harness.evaluation import problems
+from harness.evaluation.concurrent_seeds import evaluated, places, short_of_room
 from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest
 from harness.evaluation.failed_repeats import not_failed
 from harness.evaluation.libraries import OwnLibraries
@@ -29,7 +30,6 @@ from harness.evaluation.requests import EvaluationJob, asked_of, request_of
 from harness.evaluation.scores import counted_runs, recorded_evaluations, trained_seconds
 from harness.evaluation.scoring import scorer_of
 from harness.evaluation.sealed import seal
-from harness.evaluation.side_by_side import evaluated, places, short_of_room
 from harness.evaluation.weights_probe import OtherCheckpoint
 from harness.files import pretty_json
 from harness.ledger.facts import ApprovedPlan, Checkpoint, Evaluation, EvaluationRecorded

@@ -33,6 +33,7 @@ from typing import (
 )
 
 from harness.clock import iso
+from harness.domain.claude_folder import CONFIG_DIR
 from harness.domain.plain_text import (
     plain,
     plain_json,
@@ -57,7 +58,6 @@ from harness.process import (
 from harness.settings import Settings
 
 SESSION = client.SESSION
-CONFIG = "CLAUDE_CONFIG_DIR"
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,100}\Z")
 _MOST = 64
 """Requests at the same time."""
@@ -99,7 +99,7 @@ class JudgeServer:
         self._environment = {
             **judge_environment(inherited),
             **announcement.environment,
-            **{name: inherited[name] for name in (CONFIG,) if name in inherited},
+            **{name: inherited[name] for name in (CONFIG_DIR,) if name in inherited},
             # An agent asked: no child of ours is a person.
             "CLAUDECODE": "1",
         }

@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 
 from harness.contract.roles import MCP_SERVER
+from harness.domain.claude_folder import CONFIG_DIR, claude_folder
 from harness.domain.commands import put_aside
 from harness.domain.sandbox import (
     Confinement,
@@ -39,7 +40,6 @@ from harness.judge.identity import (
 )
 from harness.judge.question import Asker
 from harness.judge.server import (
-    CONFIG,
     JudgeServer,
 )
 from harness.judge.terminal import LedProgram
@@ -193,10 +193,9 @@ def _lead(
 
 def _config(inherited: Mapping[str, str], home: Path, folder: JudgeFolder) -> Path:
     """The CLI's own folder, which is made where it is missing."""
-    named = inherited.get(CONFIG)
-    config = Path(named) if named else home / ".claude"
+    config = claude_folder(inherited, home)
     config.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not named and not (folder.home / config.name).exists():
+    if not inherited.get(CONFIG_DIR) and not (folder.home / config.name).exists():
         (folder.home / config.name).symlink_to(config)
     return config
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.model_gateway.wire import SESSION
 
 _CUSTOM = "ANTHROPIC_CUSTOM_HEADERS"
-_API = "https://api.anthropic.com"
+API = "https://api.anthropic.com"
 
 
 class Dialect(StrEnum):
@@ -45,7 +45,7 @@ _PLACES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    url: str = _API
+    url: str = API
     dialect: Dialect = Dialect.MESSAGES
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What the gateway adds to each request. Secrets: in memory, and nowhere else."""

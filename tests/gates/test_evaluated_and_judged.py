@@ -26,7 +26,7 @@ from harness.domain.statuses import (
 )
 from harness.domain.variables import PREDICTIONS
 from harness.errors import NotFoundError, RefusedError
-from harness.evaluation import side_by_side
+from harness.evaluation import concurrent_seeds
 from harness.evaluation.comparison import compared
 from harness.evaluation.experiment import awaiting, evaluate_experiment
 from harness.evaluation.outcome import TRIVIAL, explain, worth
@@ -655,7 +655,7 @@ def test_an_evaluation_cut_between_seeds_goes_on_where_it_stopped(
 ) -> None:
     experiment = world.open().id
     world.train(experiment)
-    real, second = side_by_side.evaluate_run, world.seed(2)
+    real, second = concurrent_seeds.evaluate_run, world.seed(2)
 
     def second_is_cut(request: Any, *rest: Any) -> Any:
         if request.seed == second:
@@ -663,7 +663,7 @@ def test_an_evaluation_cut_between_seeds_goes_on_where_it_stopped(
         return real(request, *rest)
 
     with monkeypatch.context() as patched:
-        patched.setattr(side_by_side, "evaluate_run", second_is_cut)
+        patched.setattr(concurrent_seeds, "evaluate_run", second_is_cut)
         with pytest.raises(KeyboardInterrupt):
             evaluate(world, experiment)
     assert [item.run for item in world.project.ledger.evaluations(experiment)] == ["run-01"]

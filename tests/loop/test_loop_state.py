@@ -9,7 +9,7 @@ import pytest
 from harness.clock import Clock
 from harness.decisions.experiments import MOVES, decide
 from harness.domain.statuses import FINAL_RUNS, DecisionKind, RunStatus, SandboxKind, Tier, Verdict
-from harness.evaluation import side_by_side
+from harness.evaluation import concurrent_seeds
 from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
@@ -175,7 +175,7 @@ class Driver:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    monkeypatch.setattr(side_by_side, "evaluate_run", quick_evaluation)
+    monkeypatch.setattr(concurrent_seeds, "evaluate_run", quick_evaluation)
     made = World.make(tmp_path)
     yield made
     made.project.close()
@@ -264,7 +264,7 @@ def cut_before(world: World, monkeypatch: pytest.MonkeyPatch, number: int) -> bo
 
 
 def check_every_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: range) -> None:
-    monkeypatch.setattr(side_by_side, "evaluate_run", quick_evaluation)
+    monkeypatch.setattr(concurrent_seeds, "evaluate_run", quick_evaluation)
     for number in numbers:
         world = World.make(tmp_path / str(number))
         cut = cut_before(world, monkeypatch, number)
@@ -298,7 +298,7 @@ def test_a_loop_killed_before_any_fact_ends_as_if_undisturbed(
 def test_supervised_waits_for_a_person_and_does_what_they_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(side_by_side, "evaluate_run", quick_evaluation)
+    monkeypatch.setattr(concurrent_seeds, "evaluate_run", quick_evaluation)
     for kind, status in ((DecisionKind.APPROVE, "kept"), (DecisionKind.REJECT, "discarded")):
         plan = PLAN.replace("loop:", "gates: {mode: supervised}\nloop:").replace(
             "experiments: 6", "experiments: 2"
@@ -318,7 +318,7 @@ def test_supervised_waits_for_a_person_and_does_what_they_say(
 def test_what_is_better_is_kept_without_a_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    monkeypatch.setattr(side_by_side, "evaluate_run", quick_evaluation)
+    monkeypatch.setattr(concurrent_seeds, "evaluate_run", quick_evaluation)
     world = World.make(tmp_path, PLAN.replace("loop:", f"gates: {{mode: {mode}}}\nloop:"))
     assert Driver(world).run().reason == "target"
     assert load_state(world.project, supervised=lambda run: False).limits.mode == mode

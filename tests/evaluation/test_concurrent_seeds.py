@@ -15,7 +15,7 @@ from harness.domain.sandbox import Completed
 from harness.domain.statuses import Split
 from harness.domain.variables import CHECKPOINT, PREDICTIONS
 from harness.errors import RefusedError, SandboxError
-from harness.evaluation import problems, side_by_side
+from harness.evaluation import concurrent_seeds, problems
 from harness.evaluation.experiment import evaluate_experiment
 from harness.ledger.facts import Evaluation
 from tests.world import InProcess, World
@@ -26,8 +26,8 @@ SEEDS = 3
 @pytest.fixture
 def world(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """On a machine with three cores and no GPU."""
-    monkeypatch.setattr(side_by_side, "_cores", lambda: SEEDS)
-    monkeypatch.setattr(side_by_side, "accelerators", list)
+    monkeypatch.setattr(concurrent_seeds, "_cores", lambda: SEEDS)
+    monkeypatch.setattr(concurrent_seeds, "accelerators", list)
     world = World.make(tmp_path)
     world.train(world.open().id)
     yield world
@@ -104,7 +104,7 @@ def test_side_by_side_and_one_after_the_other_give_the_same(
     world: World, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = [(one.value, one.predictions) for one in evaluate(world, Watched(world))]
-    monkeypatch.setattr(side_by_side, "_cores", lambda: 1)
+    monkeypatch.setattr(concurrent_seeds, "_cores", lambda: 1)
     other = World.make(tmp_path / "other")
     other.train(other.open().id)
     sandbox = Watched(other)
@@ -204,13 +204,13 @@ def test_how_many_run_at_once(
     memory: int,
     places: int,
 ) -> None:
-    monkeypatch.setattr(side_by_side, "_cores", lambda: cores)
-    monkeypatch.setattr(side_by_side, "accelerators", lambda: gpus)
-    monkeypatch.setattr(side_by_side, "machine_share", lambda: memory)
+    monkeypatch.setattr(concurrent_seeds, "_cores", lambda: cores)
+    monkeypatch.setattr(concurrent_seeds, "accelerators", lambda: gpus)
+    monkeypatch.setattr(concurrent_seeds, "machine_share", lambda: memory)
     (tmp_path / "table").write_bytes(b"rows")
     request: Any = SimpleNamespace(table=SimpleNamespace(path=tmp_path / "table"))
-    assert side_by_side.places([request] * SEEDS, [64 << 20] * SEEDS) == places
-    assert side_by_side.places([request], [0]) == 1
+    assert concurrent_seeds.places([request] * SEEDS, [64 << 20] * SEEDS) == places
+    assert concurrent_seeds.places([request], [0]) == 1
 
 
 def test_what_stands_is_recorded_as_it_is_however_long_it_took(
