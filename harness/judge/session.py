@@ -12,6 +12,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import psutil
@@ -230,7 +231,7 @@ def _own_server(arguments: Sequence[str]) -> list[str]:
 
 def _plugins(arguments: Sequence[str], root: Path) -> list[Path]:
     """Folders of plugins that the CLI is started with; the project's own files are there anyway."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    pairs = zip_longest(arguments, arguments[1:], fillvalue="")
     named = [
         word.partition("=")[2] if "=" in word else following
         for word, following in pairs

@@ -45,9 +45,13 @@ class Inside:
         path = f"{self.programs}:/usr/local/bin:/usr/bin:/bin"
         return {**self.journey.environment(), "PATH": path, **extra}
 
+    @property
+    def bare(self) -> list[str]:
+        """As a person types it, without an argument for the CLI."""
+        return [sys.executable, "-P", "-I", "-m", "harness", "claude", "--sandbox", self.sandbox]
+
     def words(self, script: str) -> list[str]:
-        judge = [sys.executable, "-P", "-I", "-m", "harness", "claude", "--sandbox", self.sandbox]
-        return [*judge, "--", "-c", script]
+        return [*self.bare, "--", "-c", script]
 
     def on_screen(self, script: str, *more: str) -> Screen:
         """On a person's terminal; `more` options go to the CLI."""

@@ -4,6 +4,7 @@ landlock."""
 import json
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -23,6 +24,21 @@ def receipts_of(inside: Inside) -> list[dict[str, object]]:
 def test_the_exit_code_and_both_streams_come_out(inside: Inside) -> None:
     answer = inside.run("echo out; echo err >&2; exit 7")
     assert (answer.exit_code, answer.stdout, answer.stderr) == (7, "out\n", "err\n")
+
+
+def test_it_starts_without_an_argument(inside: Inside) -> None:
+    environment = inside.environment()  # the stand-in is a shell: it reads its script from stdin
+    done = subprocess.run(
+        inside.bare,
+        cwd=inside.journey.root,
+        env=environment,
+        input="echo begun; exit 7\n",
+        capture_output=True,
+        text=True,
+        timeout=120.0,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (7, "begun\n"), done.stderr
 
 
 def test_what_harness_is_there(inside: Inside) -> None:
