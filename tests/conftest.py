@@ -98,6 +98,7 @@ PROOFS = (
     "tests/sandbox/test_sandbox_reach.py",
     "tests/sandbox/test_sandbox_run.py",
     "tests/scenarios/",
+    "tests/training/test_diloco_rounds.py",
     "tests/training/test_full_disk.py",
     "tests/training/test_hf_callback.py",
     "tests/training/test_resume_proof.py",

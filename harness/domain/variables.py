@@ -21,3 +21,8 @@ UNREGISTERED = "harness-runs"  # no variable: the folder of runs outside `harnes
 CHECKPOINT = "HARNESS_CHECKPOINT"  # predict: the checkpoint to load, absolute
 INPUTS = "HARNESS_INPUTS"  # predict: rows without labels, absolute
 PREDICTIONS = "HARNESS_PREDICTIONS"  # predict: where to write csv or npz, absolute
+
+REPLICA = "HARNESS_REPLICA"  # several replicas: which one this process is, from 0
+REPLICAS = "HARNESS_REPLICAS"  # how many there are
+REPLICA_ROUND = "HARNESS_REPLICA_ROUND"  # the kept round to go on from; not set: start anew
+LIGHTHOUSE = "TORCHFT_LIGHTHOUSE"  # torchft's own name: http://host:port

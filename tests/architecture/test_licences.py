@@ -3,7 +3,7 @@ licence."""
 
 import re
 import tomllib
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib.metadata import PackageNotFoundError, files, metadata
 
 import pytest
 from source_tree import ROOT
@@ -15,6 +15,7 @@ PERMISSIVE = {
     "BSD License",
     "BSD-2-Clause",
     "BSD-3-Clause",
+    "BSD 3-Clause License",
     "Zlib",
     "CC0-1.0",
     "BSL-1.0",
@@ -42,7 +43,7 @@ def direct() -> list[str]:
 
 def licences(package: str) -> list[str]:
     """The parts of its SPDX expression, else of its classifiers, else of its old-style licence
-    text."""
+    text, else the title of its licence file."""
     said = metadata(package)
     if said["License-Expression"]:
         return [
@@ -50,7 +51,12 @@ def licences(package: str) -> list[str]:
         ]
     lines = said.get_all("Classifier") or []
     named = [line.rpartition(" :: ")[2] for line in lines if line.startswith("License ::")]
-    return named or [said["License"] or ""]
+    return named or [said["License"] or title(package)]
+
+
+def title(package: str) -> str:
+    own = [path for path in files(package) or () if path.name == "LICENSE"]
+    return own[0].read_text().splitlines()[0] if own else ""
 
 
 @pytest.mark.parametrize("package", direct())

@@ -22,6 +22,9 @@ CALLED_BY_OTHERS = {
     "tokenize_row",  # trl.experimental.orpo
     "concatenated_forward",
     "odds_ratio_loss",
+    "recv_checkpoint",  # torchft
+    "start_quorum",
+    "perform_sync",
 }
 """Methods that a library calls by name."""
 WRITTEN_WHOLE = ("harness/ledger/facts/",)

@@ -1,0 +1,91 @@
+"""One replica of a small regression that keeps what each round started from, brought and became.
+
+`DIE` in the environment, `{"1": 3}`: replica 1 kills itself in round 3, before the exchange.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import time
+
+import torch
+
+from harness.run_logger import RunLogger
+from harness.training.diloco import DiLoCo, Samples
+
+CASE = json.loads(os.environ.get("CASE") or "{}")
+ROUNDS, ROWS, BATCH = CASE.get("rounds", 4), 48, 4
+
+
+def flat(tensors):
+    return [each for tensor in tensors for each in tensor.detach().flatten().tolist()]
+
+
+class Kept(DiLoCo):
+    """Writes a line a round."""
+
+    held: dict
+
+    def measured(self, fragment):
+        self.held = {
+            "global": flat(fragment.original_parameters.values()),
+            "local": flat(fragment._model_fragment.parameters()),
+            "names": list(fragment.original_parameters),
+        }
+        super().measured(fragment)
+        if CASE.get("die", {}).get(str(self.replica)) == self.rounds and not self.reborn:
+            os.kill(os.getpid(), 9)
+
+    def synced(self, *, counts):
+        fragment = self._torchft._fragments[max(0, self.rounds - 1) % self.config.fragments]
+        after = [each.detach() for each in fragment._model_fragment.parameters()]
+        told = self.held | {
+            "round": self.rounds,
+            "counts": counts,
+            "after": flat(after),
+            "healed": self._work.healed,
+            "t": time.time(),
+        }
+        with (self.folder / "kept.jsonl").open("a") as stream:
+            stream.write(json.dumps(told) + "\n")
+        super().synced(counts=counts)
+
+
+def main():
+    mixer = torch.Generator().manual_seed(7)
+    x = torch.randn(ROWS, 8, generator=mixer)
+    y = x @ torch.randn(8, 1, generator=mixer)
+    with RunLogger.from_environment() as log:
+        replica = int(os.environ["HARNESS_REPLICA"])
+        torch.manual_seed(log.seed + (replica if CASE.get("seeds_differ") else 0))
+        model = torch.nn.Sequential(
+            torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Dropout(0.1), torch.nn.Linear(16, 1)
+        )
+        kind = torch.optim.SGD if CASE.get("plain") else torch.optim.AdamW
+        inner = kind(model.parameters(), lr=1e-2)
+        samples = Samples(ROWS, batch=BATCH, seed=log.seed)
+        torch.manual_seed(log.seed * 1000 + replica)  # dropout differs
+        diloco = Kept(model, inner, log=log, samples=samples)
+        diloco.reborn = (diloco.folder / "kept.jsonl").exists()
+        with diloco:
+            log.start(ROUNDS, resumed_at=diloco.rounds or None)
+            while diloco.rounds < ROUNDS:
+                rows = diloco.batch()
+                if CASE.get("nan") == replica and diloco.rounds >= 2:
+                    x[rows] = float("nan")
+                loss = ((model(x[rows]) - y[rows]) ** 2).mean()
+                inner.zero_grad()
+                loss.backward()
+                diloco.note(loss, tokens=len(rows) * (1 + replica))
+                inner.step()
+                time.sleep(CASE.get("pause", 0.0))
+            path = diloco.save_model(log.checkpoint_dir / "model.pt")
+            log.checkpoint_saved(path, epoch=diloco.rounds - 1, final=True)
+    digest = hashlib.sha256(json.dumps(flat(model.parameters())).encode()).hexdigest()
+    (diloco.folder / "digest").write_text(f"{diloco.rounds} {digest}")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
