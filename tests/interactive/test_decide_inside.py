@@ -1,7 +1,6 @@
 """A person decides inside `harness claude`, with the real CLI: Claude runs the person's verb, the
 person answers on their terminal, and the session goes on by itself."""
 
-import re
 import shutil
 import time
 
@@ -12,25 +11,16 @@ from tests.interactive.gateway import bash, open_gateway
 from tests.interactive.lab import must
 from tests.interactive.place import cli
 from tests.interactive.test_harness_claude import program
-from tests.interactive.tmux import Terminal, interactive
+from tests.interactive.tmux import QUESTION, Terminal, code_on, interactive
 from tests.judge.inside import SANDBOXES, left_over
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tmux") is None, reason="tmux is not installed: apt install tmux"
 )
-ASKED = re.compile(r"To run it, type (\d{4}) and press")
-QUESTION = "asks you to run"
 
 
 def resize(terminal: Terminal, columns: int, rows: int) -> None:
     terminal._tmux("resize-window", "-t", "main", "-x", str(columns), "-y", str(rows))
-
-
-def code_on(terminal: Terminal) -> str:
-    screen = terminal.wait_for(QUESTION, "To run it, type")
-    found = ASKED.search(screen)
-    assert found, screen
-    return found[1]
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (120, 40)])

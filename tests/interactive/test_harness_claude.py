@@ -16,7 +16,7 @@ from tests.cli.journey import Journey
 from tests.interactive.gateway import bash, call, delegate, open_gateway, shown
 from tests.interactive.lab import must
 from tests.interactive.sklearn_repository import git
-from tests.interactive.tmux import Terminal, interactive
+from tests.interactive.tmux import QUESTION, Terminal, code_on, interactive
 from tests.judge.inside import SANDBOXES, left_over, require_sandbox
 
 pytestmark = pytest.mark.skipif(
@@ -95,7 +95,10 @@ def test_the_journey_inside(fresh: Journey, sandbox: str) -> None:
         until(terminal, root / "over.txt")
         terminal.wait_for("WENT-ON")
         terminal.say("/harness:status", until="STATUS-ANSWER")
-        terminal.say("PLEASE CHEAT", until="TRIED-IT")
+        terminal.say("PLEASE CHEAT", until=QUESTION)
+        code_on(terminal)
+        terminal.keys("Enter")  # the person did not expect it
+        terminal.wait_for("TRIED-IT", gone=QUESTION)
         results = "\n".join(str(request.body["messages"]) for request in gateway.requests)
     assert gateway.failure is None
     told = {name: (root / f"{name}.txt").read_text() for name in ("train", "evaluate", "gate")}
@@ -254,7 +257,10 @@ def test_a_linked_worktree(fresh: Journey, tmp_path: Path) -> None:
         open_gateway(prompts) as gateway,
         interactive(tree, fresh.home, gateway, *FREE, program=program("bwrap")) as terminal,
     ):
-        terminal.say("PLEASE LOOK", until="LOOKED")
+        terminal.say("PLEASE LOOK", until=QUESTION)
+        code_on(terminal)
+        terminal.keys("Enter")  # the person did not expect it
+        terminal.wait_for("LOOKED", gone=QUESTION)
         terminal.say("PLEASE GO ON", until="PLEASE GO ON")
         until(terminal, tree / "over.txt")
         terminal.wait_for("WENT-ON")

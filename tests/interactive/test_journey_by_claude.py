@@ -133,7 +133,7 @@ def test_by_claude(tmp_path: Path) -> None:
         "kept",
         "PASS",
         "held_out",
-        "recomputed",
+        "recomputed, session not isolated",
     )
     assert must(project.harness("ledger", "verify")).exit_code == 0
     assert (

@@ -127,7 +127,7 @@ def test_its_slash_commands_answer_from_the_harness(bare: Journey) -> None:
     assert "toy, version 1" in status
     assert "no decisions yet" in decisions
     assert "exp-0007" in gate
-    assert "harness experiment list" in gate
+    assert "none exists yet" in gate
 
 
 def test_it_is_silent_where_there_is_no_project(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from tests.centroids import slow_train
 from tests.cli.journey import Journey
 from tests.interactive.gateway import Turn, bash, call, open_gateway, shown
 from tests.interactive.lab import facts_named, must
-from tests.interactive.test_decide_inside import QUESTION, code_on
 from tests.interactive.test_harness_claude import (
     EXPERIMENT,
     FREE,
@@ -23,7 +22,7 @@ from tests.interactive.test_harness_claude import (
     row_of,
     until,
 )
-from tests.interactive.tmux import interactive
+from tests.interactive.tmux import QUESTION, code_on, interactive
 from tests.scenarios.toy_project import builder, oracle, write_scenario
 
 pytestmark = [

@@ -20,9 +20,9 @@ from tests.cli.journey import PLAN, Journey, make_project
 from tests.interactive.gateway import COMPACTING, Turn, bash, call, open_gateway, shown
 from tests.interactive.lab import must
 from tests.interactive.sklearn_repository import git
-from tests.interactive.test_decide_inside import QUESTION, code_on, resize
+from tests.interactive.test_decide_inside import resize
 from tests.interactive.test_harness_claude import ended, program
-from tests.interactive.tmux import Terminal, interactive
+from tests.interactive.tmux import QUESTION, Terminal, code_on, interactive
 from tests.judge.inside import require_sandbox
 
 pytestmark = pytest.mark.skipif(

@@ -20,6 +20,9 @@ PATIENCE_S = 45.0
 KEY_S = 3.0
 """How long a key may take to be seen."""
 PROMPT = "❯"
+ASKED = re.compile(r"To run it, type (\d{4}) and press")
+QUESTION = "asks you to run"
+"""Of `harness claude`, where the session runs a verb that is a person's."""
 
 
 @dataclass(frozen=True)
@@ -172,3 +175,11 @@ def answer_dialogs(terminal: Terminal) -> list[str]:
             return asked
         assert time.monotonic() < end, f"no input line after {asked}; the screen:\n{screen}"
         time.sleep(LOOK_S)
+
+
+def code_on(terminal: Terminal) -> str:
+    """The code that the person types to run what the session asked for; waits for the question."""
+    screen = terminal.wait_for(QUESTION, "To run it, type")
+    found = ASKED.search(screen)
+    assert found, screen
+    return found[1]
