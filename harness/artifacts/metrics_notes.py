@@ -1,10 +1,12 @@
 """Faults to note in a run's rows, and when the rows were written."""
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from harness.artifacts.metrics_file import Metrics, Row, place, values
+from harness.artifacts.held_rows import Metrics
+from harness.artifacts.metrics_file import Row, place, values
 from harness.clock import parse_iso
 from harness.domain.plain_text import one_line
 
@@ -13,30 +15,59 @@ REPEATED_ROWS = 20
 SLACK_S = 5.0
 """Seconds by which a row's time may be off: a stall before its write, or an adjusted clock."""
 _LONGEST = 200
+_MOST_KEYS = 10_000
 
 
-def notes_of(metrics: Metrics) -> list[str]:
-    """In words: values that are not finite, a loss that repeats exactly, damaged lines, resumes."""
-    notes = []
-    if metrics.non_finite:
-        first = metrics.first_bad_step
-        where = "" if first is None else f", the first at {first:g}"
-        notes.append(f"{metrics.non_finite} values are not finite{where}")
-    notes += [
-        f"{key} is exactly {stretch.value!r} in {stretch.rows} rows in a row, from"
-        f" {_shown(stretch.first)} on"
-        for key, stretch in repeated_losses(metrics.effective).items()
-    ]
-    if metrics.warnings:
-        more = f" (and {len(metrics.warnings) - 1} more)" if len(metrics.warnings) > 1 else ""
-        notes.append(metrics.warnings[0] + more)
-    if metrics.notes:
-        more = f" ({len(metrics.notes)} times in all)" if len(metrics.notes) > 1 else ""
-        notes.append(metrics.notes[-1] + more)
-    return notes + [
-        f"a resume was not exact: {parts} not restored"
-        for parts in not_restored(metrics.rows)[-1:]
-    ]
+class MetricsNotes:
+    """Said in words: values that are not finite, a loss that repeats exactly, damaged lines,
+    resumes."""
+
+    def __init__(self) -> None:
+        self.non_finite = 0
+        self.first_bad_place: float | None = None
+        self._repeated = RepeatedLosses()
+        self._missing: str | None = None
+
+    def look(self, row: Row) -> None:
+        """Each row of the file."""
+        self._missing = next(iter(not_restored([row])), self._missing)
+
+    def take(self, row: Row) -> None:
+        """Each row that holds."""
+        self._repeated.take(row)
+        bad = bad_values(row)
+        if bad and self.first_bad_place is None:
+            self.first_bad_place = place(row)
+        self.non_finite += bad
+
+    def of(self, metrics: Metrics) -> list[str]:
+        notes = []
+        if self.non_finite:
+            first = self.first_bad_place
+            where = "" if first is None else f", the first at {first:g}"
+            notes.append(f"{self.non_finite} values are not finite{where}")
+        notes += [
+            f"{key} is exactly {stretch.value!r} in {stretch.rows} rows in a row, from"
+            f" {_shown(stretch.first)} on"
+            for key, stretch in self._repeated.longest.items()
+        ]
+        if metrics.warnings:
+            others = len(metrics.warnings) - 1 + metrics.more_warnings
+            more = f" (and {others} more)" if others else ""
+            notes.append(metrics.warnings[0] + more)
+        if metrics.resumed:
+            more = f" ({metrics.resumed} times in all)" if metrics.resumed > 1 else ""
+            notes.append(f"resumed at {metrics.resumed_at}" + more)
+        if self._missing is not None:
+            notes.append(f"a resume was not exact: {self._missing} not restored")
+        return notes
+
+
+def bad_values(row: Row) -> int:
+    """How many of its values are not finite."""
+    return sum(
+        1 for _, value in values(row) if isinstance(value, float) and not math.isfinite(value)
+    )
 
 
 def not_restored(rows: Iterable[Row]) -> list[str]:
@@ -60,11 +91,15 @@ class Stretch(NamedTuple):
     """The place of its first row."""
 
 
-def repeated_losses(rows: Iterable[Row]) -> dict[str, Stretch]:
-    """Key with "loss" in its name -> its longest stretch, of REPEATED_ROWS or more."""
-    going: dict[str, Stretch] = {}
-    longest: dict[str, Stretch] = {}
-    for row in rows:
+class RepeatedLosses:
+    """Fed with the rows that hold, in order."""
+
+    def __init__(self) -> None:
+        self._going: dict[str, Stretch] = {}
+        self.longest: dict[str, Stretch] = {}
+        """Key with "loss" in its name -> its longest stretch, of REPEATED_ROWS or more."""
+
+    def take(self, row: Row) -> None:
         for key, value in values(row):
             if (
                 "loss" not in key.lower()
@@ -72,15 +107,17 @@ def repeated_losses(rows: Iterable[Row]) -> dict[str, Stretch]:
                 or not isinstance(value, int | float)
             ):
                 continue
-            before = going.get(key)
+            before = self._going.get(key)
             if before is not None and before.value == value:
                 now = before._replace(rows=before.rows + 1)
+            elif before is None and len(self._going) >= _MOST_KEYS:
+                continue
             else:
                 now = Stretch(value, 1, place(row))
-            going[key] = now
-            if now.rows >= max(REPEATED_ROWS, longest[key].rows if key in longest else 0):
-                longest[key] = now
-    return longest
+            self._going[key] = now
+            known = self.longest.get(key)
+            if now.rows >= max(REPEATED_ROWS, 0 if known is None else known.rows):
+                self.longest[key] = now
 
 
 class RowTimes(NamedTuple):
@@ -105,20 +142,29 @@ def time_of(row: Row) -> datetime | None:
         return None
 
 
-def row_times(rows: Iterable[Row]) -> RowTimes:
-    first = last = before = None
-    back, without = 0.0, 0
-    for row in rows:
+class TimesOfRows:
+    """Fed with all rows, in order."""
+
+    def __init__(self) -> None:
+        self._first: datetime | None = None
+        self._last: datetime | None = None
+        self._before: datetime | None = None
+        self._back_s = 0.0
+        self._without = 0
+
+    def look(self, row: Row) -> None:
         at = time_of(row)
         if at is None:
-            without += 1
-            continue
-        if before is not None:
-            back = max(back, (before - at).total_seconds())
-        before = at
-        first = at if first is None else min(first, at)
-        last = at if last is None else max(last, at)
-    return RowTimes(first, last, back, without)
+            self._without += 1
+            return
+        if self._before is not None:
+            self._back_s = max(self._back_s, (self._before - at).total_seconds())
+        self._before = at
+        self._first = at if self._first is None else min(self._first, at)
+        self._last = at if self._last is None else max(self._last, at)
+
+    def times(self) -> RowTimes:
+        return RowTimes(self._first, self._last, self._back_s, self._without)
 
 
 def _shown(position: float | None) -> str:

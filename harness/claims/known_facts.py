@@ -4,7 +4,7 @@ docs/evidence/NAME.json with the sentences that name them."""
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -79,7 +79,7 @@ class KnownExperiment:
     """Number of registered runs, however they ended."""
     seconds: float | None = None
     """Mean wall time of the completed runs."""
-    logged: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    logged: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """Metric as training logged it -> every value of every counted run."""
     tally: RunTally | None = None
     scored_seeds: Mapping[str, int] = field(default_factory=dict)

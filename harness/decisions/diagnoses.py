@@ -13,7 +13,7 @@ from harness.artifacts.experiment_files import (
     render_diagnosis,
 )
 from harness.artifacts.front_matter import read_yaml
-from harness.artifacts.metrics_file import Row, belonging, read_rows
+from harness.artifacts.metrics_file import Row, belonging, rows_in
 from harness.artifacts.next_ideas import CONFIDENCE, LONGEST, Idea, with_ideas
 from harness.decisions.experiments import require_open
 from harness.detectors.kinds import KINDS
@@ -46,21 +46,18 @@ def record_diagnosis(
     """
     require_open(project, experiment, "diagnosis")
     registered = project.ledger.run(experiment, run)
-    rows = belonging(
-        read_rows(project.layout.run(experiment, run, "metrics")).rows,
-        run=f"{experiment}/{run}",
-        token_sha256=registered.token,
-    )
-    named = tuple(_named(project, registered, entry, len(rows)) for entry in alarms)
+    shown = sorted({number for entry in alarms for number in _numbers(entry)})
+    count, rows = _own_rows(project, registered, shown[:_SHOWN_ROWS])
+    named = tuple(_named(project, registered, entry, count) for entry in alarms)
     part = RunDiagnosis(
         run=run,
         what_happened=_section("what_happened", what_happened),
         mechanism=_section("mechanism", mechanism),
-        evidence=_quoted(rows, sorted({row for entry in named for row in entry.rows})),
+        evidence=_quoted(rows, len(shown)),
     )
     path = project.layout.experiment(experiment, "diagnosis")
     diagnosis = _merged(experiment, path, part, named)
-    _require_answered(project, registered, diagnosis, len(rows))
+    _require_answered(project, registered, diagnosis, count)
     new = [_candidate(entry, "change") for entry in candidates]
     if not new:
         raise UsageError(
@@ -154,6 +151,23 @@ def model_name(project: Project, experiment: str) -> str:
     return "-".join(filter(None, kept.split("-")))[:30].strip("-") or "model"
 
 
+def _numbers(entry: Mapping[str, Any]) -> list[int]:
+    rows = entry.get("rows")
+    return [row for row in rows if type(row) is int] if isinstance(rows, list) else []
+
+
+def _own_rows(project: Project, run: Run, wanted: Sequence[int]) -> tuple[int, dict[int, Row]]:
+    """How many rows the run has, and those with the wanted numbers, which count from 1."""
+    path = project.layout.run(run.experiment, run.id, "metrics")
+    name, count = f"{run.experiment}/{run.id}", 0
+    found = {}
+    for row in belonging(rows_in(path), run=name, token_sha256=run.token):
+        count += 1
+        if count in wanted:
+            found[count] = row
+    return count, found
+
+
 def _named(project: Project, run: Run, entry: Mapping[str, Any], count: int) -> DiagnosedAlarm:
     code, rows = entry.get("code"), entry.get("rows")
     raised = {
@@ -198,17 +212,16 @@ def _merged(
     )
 
 
-def _quoted(rows: Sequence[Row], numbers: Sequence[int]) -> str:
-    """One line a row, as it was logged."""
+def _quoted(rows: Mapping[int, Row], named: int) -> str:
+    """One line a row, as it was logged; `named`: how many there are in all."""
     lines = []
-    for number in numbers[:_SHOWN_ROWS]:
-        row = rows[number - 1]
+    for number, row in rows.items():
         metrics = row.get("metrics")
         shown = list(metrics.items())[:_SHOWN_METRICS] if isinstance(metrics, dict) else []
         values = ", ".join(f"{inline(str(key), LONGEST)} {value}" for key, value in shown)
         values = values or inline(str(row.get("event")), LONGEST)
         lines.append(f"- row {number}, epoch {row.get('epoch', '-')}: {values}")
-    more = len(numbers) - _SHOWN_ROWS
+    more = named - _SHOWN_ROWS
     return "\n".join([*lines, *([f"- and {more} more rows"] if more > 0 else [])]) or "- no row"
 
 

@@ -1,16 +1,13 @@
 """What ledger and logs know about the numbers that a text claims."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.git import in_repository, run_git
 from harness.artifacts.locate import Layout
-from harness.artifacts.metrics_file import read_rows
 from harness.claims.judge import JudgedClaim, judged
 from harness.claims.known_facts import (
     HOLDS,
@@ -28,11 +25,12 @@ from harness.detectors.kinds import KINDS
 from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import Direction, RunStatus, Split
-from harness.errors import HarnessError, RefusedError
+from harness.errors import RefusedError
 from harness.evaluation.released import released_score
 from harness.evaluation.scores import counted_runs
 from harness.gates.alarms import open_by_run
 from harness.gates.findings import finding
+from harness.gates.logged_values import logged_values
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of, plan_of
@@ -171,7 +169,9 @@ def _known(project: Project, experiment: Experiment) -> KnownExperiment | None:
         },
         launches=len(runs),
         seconds=sum(done) / len(done) if done else None,
-        logged=_logged(project, counted_runs(runs)),
+        logged=logged_values(
+            [project.layout.run(run.experiment, run.id, "metrics") for run in counted_runs(runs)]
+        ),
         tally=_tally(project, experiment.id, runs),
     )
 
@@ -219,24 +219,3 @@ def _scores(
 def _answer(told: Mapping[str, Any]) -> tuple[float, ...]:
     """The numbers of an answer on secret labels."""
     return tuple(value for value in (told["best"], told["step"]) if value is not None)
-
-
-def _logged(project: Project, runs: Iterable[Run]) -> dict[str, tuple[float, ...]]:
-    """A metrics file that cannot be read supports nothing; the gate reports it elsewhere."""
-    values: dict[str, list[float]] = {}
-    for run in runs:
-        try:
-            rows = read_rows(project.layout.run(run.experiment, run.id, "metrics")).rows
-        except (HarnessError, OSError):
-            continue
-        pairs = chain.from_iterable(
-            row["metrics"].items() for row in rows if isinstance(row.get("metrics"), dict)
-        )
-        for name, value in pairs:
-            if (
-                isinstance(value, int | float)
-                and not isinstance(value, bool)
-                and math.isfinite(value)
-            ):
-                values.setdefault(name, []).append(float(value))
-    return {name: tuple(numbers) for name, numbers in values.items()}

@@ -1,18 +1,22 @@
 """Gathers what one run left: files, rows, checkpoints."""
 
+import math
 import os
 import shlex
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import content_hash, linked, read_text
+from harness.artifacts.held_rows import Metrics
 from harness.artifacts.locate import Layout
 from harness.artifacts.looked import is_looking, remembered
-from harness.artifacts.metrics_file import Metrics, Row, place, read_rows
-from harness.artifacts.metrics_notes import notes_of, row_times
+from harness.artifacts.metrics_file import Row, place
+from harness.artifacts.metrics_notes import MetricsNotes, TimesOfRows
 from harness.artifacts.next_ideas import Idea, ideas
 from harness.artifacts.objects import ObjectDamagedError
 from harness.artifacts.training_code import same_training
@@ -27,11 +31,13 @@ from harness.ledger.facts import Checkpoint
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 
+_MOST_WRITERS = 100
+
 
 def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvidence:
     """`counted`: the experiment's runs that count."""
     layout = project.layout
-    metrics, rows = read_evidence(
+    metrics, of_rows = read_evidence(
         layout, "metrics", layout.run(run.experiment, run.id, "metrics"), _judged_rows
     )
     status, reported = read_evidence(
@@ -51,7 +57,7 @@ def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvide
         metrics=metrics,
         status=status,
         evaluation=evaluation,
-        **_of_rows(rows),
+        **(of_rows or {}),
         status_run=reported.run if reported else None,
         status_state=reported.status if reported else None,
         checkpoints=tuple(
@@ -71,9 +77,9 @@ def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvide
     )
 
 
-def _judged_rows(path: Path) -> Metrics | None:
+def _judged_rows(path: Path) -> dict[str, Any] | None:
     """For looking the file's hash is enough: nothing is judged by the rows then."""
-    return None if is_looking() else read_rows(path)
+    return None if is_looking() else _of_rows(path)
 
 
 def _origin(project: Project, experiment: str, run: str) -> RunEvidence:
@@ -122,47 +128,102 @@ def _may_be_equal(project: Project, theirs: Run, own: Run, counted: Sequence[Run
         return False
 
 
-def _of_rows(metrics: Metrics | None) -> dict[str, Any]:
-    if metrics is None:
-        return {}
-    starts = [row for row in metrics.rows if row.get("event") in ("start", "attempt")]
+def _of_rows(path: Path) -> dict[str, Any]:
+    notes, times, cadence, written = MetricsNotes(), TimesOfRows(), Cadence(), _Writers()
+
+    def look(row: Row) -> None:
+        for one in (notes, times, cadence, written):
+            one.look(row)
+
+    metrics = Metrics(path, look=look)
+    for row in metrics.effective():
+        notes.take(row)
+        cadence.take(row)
     return {
-        "row_runs": frozenset(str(row.get("run", "")) for row in metrics.rows),
-        "row_tokens": frozenset(sha256_bytes(str(row.get("token")).encode()) for row in starts),
-        "epochs": sum(row.get("event") == "epoch" for row in metrics.rows),
-        "without_checkpoint": longest_gap(metrics.rows, metrics.effective),
-        "starts": len(starts),
-        "times": row_times(metrics.rows),
-        "notes": tuple(notes_of(metrics)),
+        "row_runs": frozenset(written.runs),
+        "row_tokens": frozenset(written.tokens),
+        "epochs": written.epochs,
+        "without_checkpoint": cadence.longest(),
+        "starts": written.starts,
+        "times": times.times(),
+        "notes": tuple(notes.of(metrics)),
     }
 
 
-def longest_gap(rows: Iterable[Row], effective: Iterable[Row]) -> tuple[float, float] | None:
-    """(first, last) of the longest stretch of logged epochs without a checkpoint, if any."""
+class _Writers:
+    """Which runs wrote the rows, and with which tokens."""
+
+    def __init__(self) -> None:
+        self.runs: set[str] = set()
+        self.tokens: set[str] = set()
+        self.starts = self.epochs = 0
+
+    def look(self, row: Row) -> None:
+        event = row.get("event")
+        self.epochs += event == "epoch"
+        if len(self.runs) < _MOST_WRITERS:
+            self.runs.add(str(row.get("run", "")))
+        if event in ("start", "attempt"):
+            self.starts += 1
+            if len(self.tokens) < _MOST_WRITERS:
+                self.tokens.add(sha256_bytes(str(row.get("token")).encode()))
+
+
+class Cadence:
+    """The stretches of logged epochs between two checkpoints."""
+
     # A checkpoint is of the epoch that its row names, else of the epoch row before it; weights from
     # before the training are none. All rows count here: a resume does not undo what was saved.
-    saved, latest = set(), None
-    for row in rows:
+
+    def __init__(self) -> None:
+        self._saved = array("d")
+        self._latest: float | None = None
+        self._first = self._last = array("d")
+        """Of the logged epochs before each saved one, and after the last; NaN: none."""
+        self._sorted = False
+
+    def look(self, row: Row) -> None:
+        """Each row of the file."""
         if row.get("event") == "epoch":
-            latest = place(row)
+            self._latest = place(row)
         elif row.get("event") == "checkpoint" and row.get("initial") is not True:
             named = row.get("epoch")
-            epoch = named if isinstance(named, int | float) else latest
-            if epoch is not None:
-                saved.add(epoch)
-    longest: tuple[float, float] | None = None
-    first: float | None = None
-    logged = {
-        at for row in effective if row.get("event") == "epoch" and (at := place(row)) is not None
-    }
-    for epoch in sorted(logged | saved):
-        if epoch in saved:
-            first = None
-            continue
-        first = epoch if first is None else first
-        if longest is None or epoch - first > longest[1] - longest[0]:
-            longest = first, epoch
-    return longest
+            epoch = named if isinstance(named, int | float) else self._latest
+            if epoch is not None and abs(epoch) < 2**63:
+                self._saved.append(epoch)
+
+    def take(self, row: Row) -> None:
+        """After all looks each row that holds."""
+        self._sort()
+        at = place(row) if row.get("event") == "epoch" else None
+        if at is None:
+            return
+        index = bisect_left(self._saved, at)
+        if index < len(self._saved) and self._saved[index] == at:
+            return
+        # min and max leave a NaN that stands second.
+        self._first[index] = min(at, self._first[index])
+        self._last[index] = max(at, self._last[index])
+
+    def longest(self) -> tuple[float, float] | None:
+        """(first, last) of the longest of them, the earliest of equal ones; None without any."""
+        self._sort()
+        longest: tuple[float, float] | None = None
+        for first, last in zip(self._first, self._last, strict=True):
+            if first <= last and (longest is None or last - first > longest[1] - longest[0]):
+                longest = first, last
+        return None if longest is None else (_whole(longest[0]), _whole(longest[1]))
+
+    def _sort(self) -> None:
+        if self._sorted:
+            return
+        self._saved, self._sorted = array("d", sorted(set(self._saved))), True
+        self._first = array("d", [math.nan]) * (len(self._saved) + 1)
+        self._last = array("d", self._first)
+
+
+def _whole(value: float) -> float:
+    return int(value) if value.is_integer() else value
 
 
 Parsed = TypeVar("Parsed")

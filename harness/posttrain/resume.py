@@ -107,7 +107,8 @@ def _require_same(project: Project, spec: Specification, run: Run, sandbox: Sand
 
 def _require_budget(project: Project, spec: Specification, run: Run) -> None:
     rows, tokens = rows_of(project.layout, run), Tokens()
-    tokens.take(rows.take(Tail(rows.path).poll(final=True)))
+    for batch in Tail(rows.path).batches(final=True):
+        tokens.take(rows.take(batch))
     used = {"minutes": (run.seconds or 0.0) / 60, "tokens": tokens.spent}
     for name, amount in used.items():
         if amount >= spec.budget[name]:

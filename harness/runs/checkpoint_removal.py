@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import content_hash, hash_file, hash_path, linked, open_regular
+from harness.artifacts.held_rows import Metrics
 from harness.artifacts.locate import Layout
-from harness.artifacts.metrics_file import read_rows
 from harness.domain.models import ModelState
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import FINAL_RUNS, ExperimentStatus, RunStatus
@@ -273,7 +273,8 @@ def _best_epochs(project: Project, experiment: Experiment, run: Run, saved: set[
     except RefusedError:  # a training program has no plan
         return set()
     values: dict[int, float] = {}
-    for row in read_rows(project.layout.run(experiment.id, run.id, "metrics")).effective:
+    path = project.layout.run(experiment.id, run.id, "metrics")
+    for row in Metrics(path).effective():
         metrics, epoch = row.get("metrics"), row.get("epoch")
         value = metrics.get(objective.metric) if isinstance(metrics, dict) else None
         if epoch in saved and isinstance(value, int | float) and math.isfinite(value):

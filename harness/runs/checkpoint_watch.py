@@ -16,7 +16,16 @@ from harness.errors import UsageError
 from harness.files import walk_files
 from harness.ledger.facts import CheckpointRecorded
 from harness.ledger.project import Project
-from harness.runs.tellings import Seen, Shape, Telling, epoch_of, note_end, place_of, shape_of
+from harness.runs.tellings import (
+    Seen,
+    Shape,
+    Telling,
+    Tellings,
+    epoch_of,
+    note_end,
+    place_of,
+    shape_of,
+)
 
 MOST_FILES = 2_000
 """Of which a look takes the shape, of all new checkpoints together."""
@@ -46,11 +55,11 @@ class _Hashed:
 class CheckpointWatch:
     """Of one attempt. All but the hashing is called by the supervisor's own thread."""
 
-    def __init__(self, project: Project, run: Run, before: Iterable[Row]) -> None:
-        """`before`: the rows of earlier attempts."""
+    def __init__(self, project: Project, run: Run) -> None:
         self._project, self._run = project, run
         self._folder = project.layout.run(run.experiment, run.id)
-        self._count = 0
+        self._tellings = Tellings()
+        self._known: dict[str, tuple[int, str]] | None = None
         self._seen: dict[str, Seen] = {}
         self._newest: dict[str, _Job] = {}
         self._due: dict[str, _Job] = {}
@@ -58,7 +67,6 @@ class CheckpointWatch:
         self._changed = threading.Condition()
         self._over = False
         self._thread: threading.Thread | None = None
-        self._take_earlier(before)
 
     def take(self, rows: Sequence[Row]) -> None:
         """Note what new rows tell of, and record what was hashed since the last call."""
@@ -85,10 +93,12 @@ class CheckpointWatch:
 
     # The supervisor's side
 
-    def _take_earlier(self, rows: Iterable[Row]) -> None:
-        known = self._project.ledger.tellings(self._run.experiment, self._run.id)
+    def take_earlier(self, rows: Iterable[Row]) -> None:
+        """The rows of earlier attempts, before any others."""
+        if self._known is None:
+            self._known = self._project.ledger.tellings(self._run.experiment, self._run.id)
         for telling in self._numbered(rows):
-            number, sha256 = known.get(self._path(telling.name), (0, None))
+            number, sha256 = self._known.get(self._path(telling.name), (0, None))
             same = number == telling.number
             self._seen[telling.name] = Seen(
                 number=telling.number, sha256=sha256 if same else None, shape=None
@@ -96,12 +106,7 @@ class CheckpointWatch:
 
     def _numbered(self, rows: Iterable[Row]) -> list[Telling]:
         told = [row for row in rows if row.get("event") == "checkpoint"]
-        first = self._count + 1
-        self._count += len(told)
-        return [
-            Telling(number=number, name=str(row.get("path")), row=row)
-            for number, row in enumerate(told, start=first)
-        ]
+        return [self._tellings.take(row) for row in told]
 
     def _path(self, name: str) -> str:
         return PurePosixPath(self._project.layout.relative(self._folder), name).as_posix()

@@ -19,7 +19,7 @@ from harness.runs.checkpoint_watch import size_of
 from harness.runs.endings import Ending, not_exact
 from harness.runs.origin import origin_findings, untrained_findings
 from harness.runs.run_tail import RunRows
-from harness.runs.tellings import Seen, Telling, epoch_of, final, newest, place_of, shape_of
+from harness.runs.tellings import Seen, Telling, epoch_of, final, place_of, shape_of
 
 _HASHED = ("run", "metrics", "status", "stdout", "stderr", "alarms")
 _RUN_JSON = (
@@ -37,9 +37,11 @@ def rows_of(layout: Layout, run: Run) -> RunRows:
 def read_all(layout: Layout, run: Run, alarms: RunAlarms | None = None) -> RunRows:
     """The run's rows as they stand now, fed to `alarms`."""
     rows = rows_of(layout, run)
-    own = rows.take(Tail(rows.path).poll(final=True))
+    for batch in Tail(rows.path).batches(final=True):
+        own = rows.take(batch)
+        if alarms is not None:
+            alarms.take(own)
     if alarms is not None:
-        alarms.take(own)
         alarms.restore()
     return rows
 
@@ -56,7 +58,7 @@ def close_run(
     """Record the run's checkpoints and its end; write run.json. `began`: see `origin_findings`.
     `told`: what its supervisor saw of the checkpoints; None when it died."""
     ledger, layout = project.ledger, project.layout
-    latest = newest(rows.checkpoints)
+    latest = rows.checkpoints.newest
     named, problems = _checkpoints(layout, run, latest)
     known = {name: _as_told(layout, fact, (told or {}).get(name)) for name, fact in named.items()}
     changed = [name for name, same in known.items() if same is False]

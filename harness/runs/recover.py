@@ -19,7 +19,7 @@ from harness.runs.environment import remove_private
 from harness.runs.launchers.launcher import job_of
 from harness.runs.lock import try_supervising
 from harness.runs.run_tail import RunRows
-from harness.runs.tellings import end_noted, final, newest
+from harness.runs.tellings import end_noted, final
 from harness.runs.workspace import remove_workspace
 
 
@@ -87,9 +87,9 @@ def _not_vouched_for(project: Project, run: Run, rows: RunRows) -> str | None:
     if not end_noted(project.layout, run):
         return "it had not seen the end row"
     told = project.ledger.tellings(run.experiment, run.id)
-    if any(number > len(rows.checkpoints) for number, _ in told.values()):
+    if any(number > rows.checkpoints.count for number, _ in told.values()):
         return "rows that it had seen are gone"
-    last = final(newest(rows.checkpoints))
+    last = final(rows.checkpoints.newest)
     if last is None:
         return "no checkpoint was told of"
     folder = project.layout.relative(project.layout.run(run.experiment, run.id))

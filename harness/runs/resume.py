@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import hash_file
 from harness.artifacts.locate import Layout
-from harness.artifacts.metrics_file import Tail
+from harness.artifacts.metrics_file import rows_in
 from harness.artifacts.objects import ObjectDamagedError
 from harness.clock import parse_iso
 from harness.domain.records import Run
@@ -49,7 +49,7 @@ def resumptions(job: TrainJob, seeds: Iterable[int]) -> dict[int, tuple[Run, str
 def link_token(project: Project, run: Run) -> str | None:
     """The run's own link token, which only its start row holds."""
     path = project.layout.run(run.experiment, run.id, "metrics")
-    for row in Tail(path).poll(final=True):
+    for row in rows_in(path):
         token = row.get("token")
         if isinstance(token, str) and hashlib.sha256(token.encode()).hexdigest() == run.token:
             return token

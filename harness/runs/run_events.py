@@ -41,16 +41,14 @@ class Progress:
         self._latest: Row | None = None
         self._shown_at = -_EVENT_SECONDS
 
-    def show(self, new: list[Row], elapsed: float) -> None:
-        self._note(new)
+    def show(self, elapsed: float) -> None:
         if elapsed - self._shown_at >= _EVENT_SECONDS and self._tell():
             self._shown_at = elapsed
 
-    def end(self, new: list[Row]) -> None:
-        self._note(new)
+    def end(self) -> None:
         self._tell()
 
-    def _note(self, new: list[Row]) -> None:
+    def note(self, new: list[Row]) -> None:
         epochs = [row for row in new if row.get("event") == "epoch"]
         self._latest = epochs[-1] if epochs else self._latest
 

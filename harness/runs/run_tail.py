@@ -5,7 +5,9 @@ The run logger reads the clock and writes the row at once. So a row is there at 
 time. The times of looks are the supervisor's: nothing here trusts the training.
 """
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ from harness.artifacts.metrics_file import Row, Tail, belonging
 from harness.artifacts.metrics_notes import SLACK_S, time_of
 from harness.clock import Clock, iso
 from harness.domain.findings import CLOCK_SET, Finding
+from harness.runs.tellings import Tellings
 
 _CLOCK_S = 1.0
 """How far wall clock and monotonic clock may drift apart before row times prove nothing."""
+_MOST_RESUMES = 100
 _LEAST = 2
 """One late row is a disk that stalled between clock and write; the next row reads the clock only
 after that write."""
@@ -35,8 +39,9 @@ class RunRows:
         self.end: Row | None = None
         self.logged: dict[str, Any] = {}
         """The configuration that training said it had."""
-        self.checkpoints: list[Row] = []
-        self.resumes: list[Row] = []
+        self.checkpoints = Tellings()
+        self.resumes: deque[Row] = deque(maxlen=_MOST_RESUMES)
+        """The newest of them."""
 
     @property
     def seen(self) -> bool:
@@ -47,7 +52,8 @@ class RunRows:
         """Of `rows`, which follow those taken before, the ones that count."""
         new = list(rows)
         before = [] if self._start is None else [self._start]
-        own = belonging([*before, *new], run=self.run, token_sha256=self._token)[len(before) :]
+        every = belonging([*before, *new], run=self.run, token_sha256=self._token)
+        own = [*every][len(before) :]
         self.count += len(own)
         self.foreign += len(new) - len(own)
         for row in own:
@@ -63,7 +69,7 @@ class RunRows:
             total = row.get("total_epochs")
             self.total_epochs = total if type(total) is int else self.total_epochs
         elif event == "checkpoint":
-            self.checkpoints.append(row)
+            self.checkpoints.take(row)
         elif event == "resume":
             self.resumes.append(row)
         elif event == "end":
@@ -82,17 +88,24 @@ class RunTail:
         self._late = self._early = 0
         self._example = ""
 
-    def before(self) -> list[Row]:
-        """The rows of earlier attempts, whose times were checked then. Called before the launch."""
-        return self.rows.take(self._tail.poll())
+    def before(self) -> Iterator[list[Row]]:
+        """The rows of earlier attempts, whose times were checked then, some at a time. Called
+        before the launch."""
+        return map(self.rows.take, self._tail.batches())
 
-    def look(self) -> list[Row]:
-        """The run's own rows that came since the last look."""
+    def look(self) -> Iterator[list[Row]]:
+        """The run's own rows that came since the last look, some at a time, if any."""
         now = self._clock.now()
         passed = self._clock.monotonic() - self._monotonic
         self._drift = max(self._drift, abs((now - self._begun).total_seconds() - passed))
-        new = self.rows.take(self._tail.poll())
-        for row in new:
+        for batch in self._tail.batches():
+            new = self.rows.take(batch)
+            self._check_times(new, now)
+            yield new
+        self._before = now
+
+    def _check_times(self, rows: Iterable[Row], now: datetime) -> None:
+        for row in rows:
             at = time_of(row)
             if at is None:
                 continue
@@ -104,8 +117,6 @@ class RunTail:
             elif (at - now).total_seconds() > SLACK_S:
                 self._early += 1
                 self._example = self._example or f"{row['t']}, which was there at {iso(now)}"
-        self._before = now
-        return new
 
     def findings(self) -> list[Finding]:
         """Of all looks, the last one taken after the run's processes had ended."""

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from harness.artifacts.metrics_file import Row
@@ -180,6 +181,17 @@ def new_token() -> tuple[str, str]:
     return token, hashlib.sha256(token.encode()).hexdigest()
 
 
+class _Looks(NamedTuple):
+    """What looks at a run while it goes on."""
+
+    tail: RunTail
+    alarms: RunAlarms
+    watch: CheckpointWatch
+    progress: Progress
+    used: ResourceLog
+    notices: AlarmNotices
+
+
 def supervise(task: SupervisedRun[Report], interrupts: Interrupts) -> Report:
     """One run from its registration to its recorded end. A run that was stopped by a signal is
     closed as cancelled; then KeyboardInterrupt is raised. ConfigError when config.toml names a
@@ -217,12 +229,13 @@ def _start_and_follow(
     clock = project.clock
     write_run_json(project.layout, run)
     alarms, tail = RunAlarms(project, run), RunTail(rows_of(project.layout, run), clock)
-    before = tail.before()
-    task.take(before)
-    alarms.take(before)
+    watch = CheckpointWatch(project, run)
+    for before in tail.before():
+        task.take(before)
+        alarms.take(before)
+        watch.take_earlier(before)
     notifier = Notifier(project, lambda text: task.on_event({"kind": "notify", "text": text}))
     notices = AlarmNotices(notifier, tail.rows.run)
-    watch = CheckpointWatch(project, run, before)
     progress = Progress(task.on_event, tail.rows)
     try:
         handle = launcher.submit(_command(task, registered))
@@ -231,12 +244,12 @@ def _start_and_follow(
     start, cut = clock.monotonic(), None
     place = project.layout.run(run.experiment, run.id, "resources")
     used = ResourceLog(place, clock)
+    looks = _Looks(tail, alarms, watch, progress, used, notices)
     # From here on something runs. Whatever happens, a signal or an error of ours, it is ended, with
     # all that it started, before the run is closed.
     try:
         run = _record_start(task, run, handle)
         with interrupts.heeded():
-            looks = _Looks(tail, alarms, watch, progress, used, notices)
             cut = _follow(task, run, launcher, handle, looks)
     except KeyboardInterrupt:
         cut = cancelled()
@@ -244,10 +257,11 @@ def _start_and_follow(
         seconds = clock.monotonic() - start
         killed = _end(task, run, launcher, handle)
     # One more look, after everything has ended: it takes what was written since the last one.
-    last = tail.look()
-    _tell(task, alarms, last, tail.rows.count, notices)
-    watch.take(last)
-    progress.end(last)
+    for last in chain(tail.look(), [[]]):
+        _tell(task, last, looks)
+        watch.take(last)
+        progress.note(last)
+    progress.end()
     notifier.close()
     return EndedRun(
         run=run,
@@ -309,34 +323,25 @@ def _record_start(task: SupervisedRun[Report], run: Run, handle: Handle) -> Run:
     return run
 
 
-class _Looks(NamedTuple):
-    """What looks at a run while it goes on."""
-
-    tail: RunTail
-    alarms: RunAlarms
-    watch: CheckpointWatch
-    progress: Progress
-    used: ResourceLog
-    notices: AlarmNotices
-
-
 def _follow(
     task: SupervisedRun[Report],
     run: Run,
     launcher: Launcher,
     handle: Handle,
-    looks: "_Looks",
+    looks: _Looks,
 ) -> Ending | None:
     """Watch until the command ends by itself (None) or has to be ended (how)."""
     start = task.project.clock.monotonic()
     tail, alarms = looks.tail, looks.alarms
     while launcher.poll(handle, seconds=_POLL_SECONDS) is None:
-        new = tail.look()
-        looks.watch.take(new)
-        _tell(task, alarms, new, tail.rows.count, looks.notices)
+        # Once more without rows: news and records come without them, too.
+        for new in chain(tail.look(), [[]]):
+            looks.watch.take(new)
+            _tell(task, new, looks)
+            looks.progress.note(new)
         looks.used.look(lambda: launcher.processes(handle))
         elapsed = task.project.clock.monotonic() - start
-        looks.progress.show(new, elapsed)
+        looks.progress.show(elapsed)
         if (fatal := alarms.fatal()) is not None:
             return by_alarm(run, fatal)
         if (ending := task.limit(elapsed, tail.rows)) is not None:
@@ -346,19 +351,14 @@ def _follow(
     return None
 
 
-def _tell(
-    task: SupervisedRun[Report],
-    alarms: RunAlarms,
-    rows: list[Row],
-    count: int,
-    notices: AlarmNotices,
-) -> None:
-    """What new rows raise, `count` in all, and what else is new."""
+def _tell(task: SupervisedRun[Report], rows: list[Row], looks: _Looks) -> None:
+    """What new rows raise, and what else is new."""
+    alarms, notices = looks.alarms, looks.notices
     task.take(rows)
     for alarm in alarms.take(rows):
         task.on_event(alarm_event(notices.run, alarm))
         notices.tell(alarm.plain())
-    if (told := task.news(count)) is not None:
+    if (told := task.news(looks.tail.rows.count)) is not None:
         event, note = told
         alarms.add([] if note is None else [note])
         task.on_event(event)

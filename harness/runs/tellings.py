@@ -1,7 +1,6 @@
 """Which checkpoints a run's rows tell of, and what stood there when the supervisor saw the row."""
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from harness.domain.records import Run
 from harness.errors import UsageError
 from harness.files import atomic_write, private_folder
 
+_KEPT = ("path", "epoch", "final", "initial")
 Shape = tuple[tuple[str, int, int, int], ...]
 """(name, inode, bytes, time of writing in ns) of each file: it differs once one was written."""
 
@@ -49,14 +49,22 @@ def end_noted(layout: Layout, run: Run) -> bool:
         return False
 
 
-def newest(rows: Iterable[Row]) -> dict[str, Telling]:
-    """The newest telling of each name, in the order of the rows. `rows`: the checkpoint rows."""
-    latest: dict[str, Telling] = {}
-    for number, row in enumerate(rows, start=1):
+class Tellings:
+    """Fed with the checkpoint rows of a run, those of earlier attempts first."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.newest: dict[str, Telling] = {}
+        """The newest of each name, in the order of the rows."""
+
+    def take(self, row: Row) -> Telling:
+        self.count += 1
         name = str(row.get("path"))
-        latest.pop(name, None)  # so that a path reported again moves to the end
-        latest[name] = Telling(number=number, name=name, row=row)
-    return latest
+        # Only what is asked for later: a run may tell of a checkpoint with every row.
+        kept = {key: row[key] for key in _KEPT if key in row}
+        self.newest.pop(name, None)  # so that a path reported again moves to the end
+        told = self.newest[name] = Telling(number=self.count, name=name, row=kept)
+        return told
 
 
 def final(latest: dict[str, Telling]) -> Telling | None:

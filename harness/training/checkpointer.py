@@ -28,7 +28,7 @@ from typing import Any
 
 import torch
 
-from harness.artifacts.metrics_file import read_rows
+from harness.artifacts.metrics_file import rows_in
 from harness.domain import variables
 from harness.run_logger import RunLogger
 from harness.run_logger.ranks import rank_of
@@ -309,7 +309,7 @@ class Checkpointer:
 
     def _was_logged(self, saved: Saved) -> bool:
         path = f"{self._log.checkpoint_dir.name}/{saved.folder.name}/{MODEL}"
-        rows = read_rows(self._log.checkpoint_dir.parent / "metrics.jsonl").rows
+        rows = rows_in(self._log.checkpoint_dir.parent / "metrics.jsonl")
         return any(row.get("event") == "checkpoint" and row.get("path") == path for row in rows)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import read_bytes
-from harness.artifacts.metrics_file import read_rows
+from harness.artifacts.held_rows import Metrics
 from harness.artifacts.objects import load_object
 from harness.artifacts.training_code import changed_files
 from harness.detectors.kinds import WatchSettings
@@ -91,7 +91,8 @@ def curves(project: Project, experiment: str) -> list[dict[str, Any]]:
 
 def _curves(project: Project, run: Run, settings: WatchSettings) -> Iterator[dict[str, Any]]:
     picture = RunPicture(run.id, settings, watches=False)
-    for row in read_rows(project.layout.run(run.experiment, run.id, "metrics")).effective:
+    path = project.layout.run(run.experiment, run.id, "metrics")
+    for row in Metrics(path).effective():
         picture.feed(row)
     for name in picture.shown()[:_METRICS]:
         trace = picture.traces[name]

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts.metrics_file import Tail, bad_values, belonging, effective, read_rows
+from harness.artifacts.metrics_file import Tail, belonging
+from tests.metrics_rows import bad_values, effective, read_rows
 
 REPOSITORY = Path(__file__).parents[2]
 INPUTS = Path(__file__).with_name("inputs")
@@ -212,8 +213,8 @@ def test_case_19_encodings(tmp_path: Path, name: str) -> None:
 def test_case_19_does_not_depend_on_the_locale(tmp_path: Path) -> None:
     path = written(tmp_path, ENCODINGS["bom"][0])
     code = (
-        "import pathlib; from harness.artifacts.metrics_file import read_rows; "
-        f"print(ascii(read_rows(pathlib.Path({str(path)!r})).rows))"
+        "import pathlib; from harness.artifacts.metrics_file import rows_in; "
+        f"print(ascii([*rows_in(pathlib.Path({str(path)!r}))]))"
     )
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(
@@ -302,6 +303,28 @@ def test_an_attempt_row_drops_what_followed_in_every_stream() -> None:
     assert kept[4]["metrics"] == {"y": 5.0}
 
 
+def test_a_resume_after_the_last_step_drops_nothing_of_it() -> None:
+    """A trainer that was killed behind its last checkpoint has only its summary left to log."""
+    done = {"event": "epoch", "epoch": 14, "metrics": {"loss": 0.5}, "learning_rate": 0.1}
+    summary = {"event": "epoch", "epoch": 14, "metrics": {"summary/seconds": 1.0}}
+    rows = [{"event": "start"}, done, {"event": "attempt", "resumed_at": 15}, summary]
+    assert effective(rows)[1]["metrics"] == {"loss": 0.5, "summary/seconds": 1.0}
+
+
+def test_rows_of_any_length_are_gone_through_with_a_window() -> None:
+    """Three resumes, a late value, two streams: as a reader would have it that holds all rows."""
+    rows = []
+    for first, last in ((0, 3000), (2000, 2500), (2400, 4000), (100, 5000)):
+        rows.append({"event": "attempt", "resumed_at": first})
+        rows += [{"step": n, "loss": float(first), "eval/loss": 1.0} for n in range(first, last)]
+        rows.append({"step": last - 20, "late": 2.0})
+    held = [row for row in effective(rows) if "step" in row]
+    assert steps(held) == list(range(5000))
+    assert {row["loss"] for row in held[:100]} == {0.0}
+    assert {row["loss"] for row in held[100:]} == {100.0}
+    assert [row["step"] for row in held if "late" in row] == [4980]
+
+
 def test_values_that_a_resume_replaced_do_not_count_as_bad() -> None:
     rows = [
         {"step": 1, "loss": 1.0},
@@ -321,7 +344,7 @@ def test_case_50_rows_count_only_for_the_run_that_holds_the_token() -> None:
     yesterday = {**start, "token": "stale"}
 
     def kept(*rows: dict) -> list[dict]:
-        return belonging(rows, run="exp-0001/run-01", token_sha256=token)
+        return [*belonging(rows, run="exp-0001/run-01", token_sha256=token)]
 
     assert kept(start, other, epoch) == [start, epoch]
     assert kept(yesterday, epoch) == []

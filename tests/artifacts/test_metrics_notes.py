@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.metrics_file import read_rows
-from harness.artifacts.metrics_notes import REPEATED_ROWS, notes_of, repeated_losses
+from harness.artifacts.metrics_notes import REPEATED_ROWS, RepeatedLosses
+from tests.metrics_rows import read_rows
 
 INPUTS = Path(__file__).with_name("inputs")
 
@@ -17,7 +17,7 @@ INPUTS = Path(__file__).with_name("inputs")
 def noted(folder: Path, rows: list[dict[str, Any]], tail: str = "") -> list[str]:
     path = folder / "metrics.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + tail)
-    return notes_of(read_rows(path))
+    return read_rows(path).said
 
 
 def falling(count: int) -> list[dict[str, Any]]:
@@ -66,7 +66,10 @@ def test_other_keys_may_repeat(tmp_path: Path) -> None:
 
 def test_the_longest_stretch_of_each_loss_is_told() -> None:
     rows = [{"step": n, "loss": 1.0 if n < 20 else 2.0, "val_loss": 3.0} for n in range(60)]
-    assert {key: (found.rows, found.first) for key, found in repeated_losses(rows).items()} == {
+    losses = RepeatedLosses()
+    for row in rows:
+        losses.take(row)
+    assert {key: (found.rows, found.first) for key, found in losses.longest.items()} == {
         "loss": (40, 20),
         "val_loss": (60, 0),
     }
@@ -82,5 +85,5 @@ def test_damaged_lines_and_resumes_are_counted(tmp_path: Path) -> None:
 
 
 def test_case_11_as_it_was_reported() -> None:
-    found = notes_of(read_rows(INPUTS / "case-11" / "metrics.jsonl"))
+    found = read_rows(INPUTS / "case-11" / "metrics.jsonl").said
     assert "loss is exactly 1.81 in 41 rows in a row, from 19 on" in found

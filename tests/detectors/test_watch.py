@@ -13,12 +13,12 @@ from typing import Any, cast
 import pytest
 
 from bench.detectors.real_logs import labels
-from harness.artifacts.metrics_file import read_rows
 from harness.detectors.alarm import Alarm, Severity, open_alarms
 from harness.detectors.kinds import KINDS, AlarmKind, Threshold, WatchSettings, known_thresholds
 from harness.detectors.watch import RunWatch
 from harness.domain.statuses import Direction
 from harness.errors import UsageError
+from tests.metrics_rows import read_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 NAN = float("nan")

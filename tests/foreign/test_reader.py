@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts.metrics_file import bad_values, effective
 from harness.detectors.watch import RunWatch
 from harness.errors import NotFoundError
 from harness.foreign import formats
@@ -20,6 +19,7 @@ from harness.foreign.formats import LogForm, find_logs
 from harness.foreign.log_rows import Row, make_row
 from harness.foreign.parser import LineParser
 from harness.foreign.reader import LogReader, read_whole
+from tests.metrics_rows import bad_values, effective
 
 CASES = Path(__file__).parents[1] / "artifacts" / "inputs"
 SHARED = Path(__file__).parents[3] / "shared" / "cases"

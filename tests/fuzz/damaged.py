@@ -20,7 +20,7 @@ from harness.errors import UsageError
 from harness.evaluation.predictions_file import NAME, read_predictions
 from harness.evaluation.problems import Unscorable
 from harness.plans.tables import Table, read_table
-from harness.runs.tellings import epoch_of, final, newest, place_of, shape_of
+from harness.runs.tellings import Tellings, epoch_of, final, place_of, shape_of
 from tests.fuzz.properties import PROPERTIES, answered
 from tests.fuzz.starting_inputs import SEEDS
 
@@ -92,7 +92,10 @@ def checkpoints(folder: Path, data: bytes) -> None:
         (run / "checkpoints/w").write_text("w")
         (run / "link").symlink_to("/etc/passwd")
     told = [row for line in LineFeed().feed(data + b"\n") for row in parse_line(line).rows]
-    latest = newest(told)
+    tellings = Tellings()
+    for row in told:
+        tellings.take(row)
+    latest = tellings.newest
     assert (final(latest) is None) == (not latest)
     for name, telling in latest.items():
         epoch = epoch_of(telling.row)

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.artifacts.experiment_files import ResultFile, agrees, read_result, render_result
 from harness.artifacts.jsonl import LineFeed, parse_line
-from harness.artifacts.metrics_file import Tail, bad_values, read_rows
+from harness.artifacts.metrics_file import Tail
 from harness.artifacts.training_status import read_status
 from harness.domain.plain_text import plain
 from harness.errors import HarnessError
@@ -22,6 +22,7 @@ from harness.install.merged_settings import with_hooks, without_hooks
 from harness.plans.parse import Plan, plan_from, read_plan
 from harness.settings import CONFIG, load_settings
 from harness.traces.transcripts import read_session
+from tests.metrics_rows import bad_values, read_rows
 
 OURS = {
     "PreToolUse": [

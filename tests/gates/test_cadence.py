@@ -3,10 +3,10 @@ never saved."""
 
 import pytest
 
-from harness.artifacts.metrics_file import effective
 from harness.gates.artifacts import cadence
-from harness.gates.run_evidence import longest_gap
+from harness.gates.run_evidence import Cadence
 from tests.gates.evidence import evidence, run_evidence
+from tests.metrics_rows import effective
 
 
 def rows(epochs, saved, *, named=True, more=()):
@@ -21,7 +21,12 @@ def rows(epochs, saved, *, named=True, more=()):
 
 
 def gap(made):
-    return longest_gap(made, effective(made))
+    found = Cadence()
+    for row in made:
+        found.look(row)
+    for row in effective(made):
+        found.take(row)
+    return found.longest()
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts.metrics_file import read_rows
 from harness.domain.statuses import FINAL_RUNS
 from harness.errors import RefusedError
 from harness.ledger.project import Project
@@ -20,6 +19,7 @@ from harness.posttrain.program import TrainingProgram
 from harness.posttrain.training_judgement import ProgramReport
 from harness.runs.launchers.local import run_mark
 from harness.runs.recover import recover
+from tests.metrics_rows import read_rows
 from tests.posttrain import programs
 
 SUPERVISOR = """

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts.metrics_file import read_rows
 from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError
 from harness.ledger.facts import RunStarted, local_job
@@ -16,6 +15,7 @@ from harness.posttrain.tokens import Tokens
 from harness.process import identity
 from harness.runs.recover import recover
 from harness.sandbox.select import choose
+from tests.metrics_rows import read_rows
 from tests.posttrain import programs
 
 CRASH = "sys.exit(3)"

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.artifacts.metrics_file import read_rows
 from harness.clock import ManualClock
 from harness.errors import RefusedError, UsageError
 from harness.run_logger import RunLogger
+from tests.metrics_rows import read_rows
 
 REPOSITORY = Path(__file__).parents[2]
 

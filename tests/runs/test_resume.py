@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from runs_support import GOOD, Trainer
 
-from harness.artifacts.metrics_file import read_rows
 from harness.domain.statuses import GateName, RunStatus, Verdict
 from harness.errors import RefusedError
 from harness.gates.check import check_gate
 from harness.gates.findings import FINDINGS
 from harness.ledger.project import Project
 from harness.ledger.verify import verify
+from tests.metrics_rows import read_rows
 
 CUT = textwrap.dedent("""
     import os, signal, sys

@@ -40,7 +40,8 @@ class ToolContext:
 
     def look(self, seconds: float = 10.0) -> None:
         self.clock.sleep(seconds)
-        self.run_tail.look()
+        for _ in self.run_tail.look():
+            pass
 
     def codes(self) -> list[str]:
         return [found.code for found in self.run_tail.findings()]

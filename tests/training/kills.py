@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.metrics_file import read_rows
 from harness.run_logger import RunLogger
+from tests.metrics_rows import read_rows
 
 Program = Callable[[RunLogger, Path], None]
 _TIMES = ("summary/", "steps_per_second", "gpu_memory_mb")

@@ -15,13 +15,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from harness.artifacts.metrics_file import read_rows  # noqa: E402  a library may be missing
 from harness.errors import UsageError  # noqa: E402
 from harness.run_logger import RunLogger  # noqa: E402
 from harness.training import checkpointer  # noqa: E402
 from harness.training.checkpointer import Checkpointer  # noqa: E402
 from harness.training.loader import ResumableLoader, order_of  # noqa: E402
 from harness.training.training_state import load, plain  # noqa: E402
+from tests.metrics_rows import read_rows  # noqa: E402  a library may be missing
 from tests.training.torch_loop import GOAL, Rows, parts, train  # noqa: E402
 
 

@@ -13,13 +13,13 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-from harness.artifacts.metrics_file import read_rows  # noqa: E402  a library may be missing
 from harness.errors import UsageError  # noqa: E402
 from harness.run_logger import RunLogger  # noqa: E402
 from harness.training.transformers_callback import (  # noqa: E402
     TransformersCallback,
     whole_checkpoint,
 )
+from tests.metrics_rows import read_rows  # noqa: E402  a library may be missing
 
 os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
 ROWS = 8

@@ -9,9 +9,9 @@ import pytest
 
 optuna = pytest.importorskip("optuna")
 
-from harness.artifacts.metrics_file import read_rows  # noqa: E402 - needs optuna
 from harness.run_logger import RunLogger  # noqa: E402
 from harness.training.optuna_study import OptunaCallback  # noqa: E402
+from tests.metrics_rows import read_rows  # noqa: E402 - needs optuna
 
 
 def objective(trial: Any) -> float:

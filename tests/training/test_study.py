@@ -12,11 +12,11 @@ from optuna.trial import TrialState  # noqa: E402 - needs the library that may b
 from sklearn.model_selection import KFold  # noqa: E402
 from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 
-from harness.artifacts.metrics_file import read_rows  # noqa: E402
 from harness.errors import UsageError  # noqa: E402
 from harness.run_logger import RunLogger  # noqa: E402
 from harness.training.cross_validation import CrossValidation  # noqa: E402
 from harness.training.optuna_study import Search  # noqa: E402
+from tests.metrics_rows import read_rows  # noqa: E402
 from tests.training.classical import GOAL, accuracy, data  # noqa: E402
 
 

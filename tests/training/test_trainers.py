@@ -19,7 +19,6 @@ pytest.importorskip("peft")
 from safetensors.torch import load_file  # noqa: E402 - needs the libraries that may be missing
 
 from harness.artifacts.content import hash_path  # noqa: E402
-from harness.artifacts.metrics_file import read_rows  # noqa: E402
 from harness.domain import variables  # noqa: E402
 from harness.errors import RunError, UsageError  # noqa: E402
 from harness.files import sha256_bytes  # noqa: E402
@@ -35,6 +34,7 @@ from harness.training.trainers import (  # noqa: E402
 )
 from harness.training.trainers.budget import MARK  # noqa: E402
 from harness.training.trainers.program import run  # noqa: E402
+from tests.metrics_rows import read_rows  # noqa: E402
 from tests.training.tiny_model import (  # noqa: E402
     environment,
     preferences,
