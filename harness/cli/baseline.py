@@ -10,7 +10,7 @@ import click
 from harness.cli.changing import changing
 from harness.cli.experiment import new_answer
 from harness.cli.output import emit, environment, json_option, project_option, sandbox_for, tell
-from harness.cli.person import AGENT, caller, stdin_is_terminal
+from harness.cli.person import AGENT, caller, open_at_once, stdin_is_terminal
 from harness.cli.tried import Attempt, shown
 from harness.cli.try_ import go, require_command, say_opened
 from harness.decisions.experiments import require_room
@@ -122,7 +122,7 @@ def _prepare(project: Project, attempt: Attempt, words: list[str] | None, seeds:
     require_command(project, words, sandbox_for("auto"), _AGAIN)
     if attempt.experiment:
         return
-    require_room(project, project.plan())
+    require_room(project, project.plan(), open_at_once(environment()))
     attempt.answers["new"] = answer = new_answer(
         project,
         hypothesis=HYPOTHESIS,

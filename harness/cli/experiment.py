@@ -16,7 +16,7 @@ from harness.cli.answer import Answer, give
 from harness.cli.chosen import EXPERIMENT, chosen, require_id
 from harness.cli.compared import compared_lines
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
-from harness.cli.person import caller, require_person, session_of
+from harness.cli.person import caller, open_at_once, require_person, session_of
 from harness.cli.reading import reading
 from harness.decisions.experiments import open_experiment, record_result, tried_before
 from harness.domain.findings import as_text
@@ -64,7 +64,7 @@ def command() -> None:
 @project_option
 @json_option
 def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_json: bool) -> None:
-    """Open an experiment and make its folder."""
+    """Open an experiment and make its folder. A person may have several open at once."""
     with changing.changing(project) as opened:
         answer = new_answer(
             opened,
@@ -92,6 +92,7 @@ def new_answer(
         by=caller(environment()),
         session=session_of(environment()),
         seeds=seeds,
+        parallel=open_at_once(environment()),
     )
     folder, plan = project.layout.experiment(experiment.id), project.ledger.plan()
     before = tried_before(project, experiment)

@@ -129,6 +129,12 @@ def caller(environment: Mapping[str, str]) -> str:
     return AGENT if agent_marks(environment) else HUMAN
 
 
+def open_at_once(environment: Mapping[str, str]) -> int | None:
+    """How many experiments may be open for the caller: one for an agent, any number for a person
+    (None)."""
+    return 1 if agent_marks(environment) else None
+
+
 def session_of(environment: Mapping[str, str]) -> str | None:
     """The id of the surrounding Claude Code session; None outside one."""
     return environment.get(SESSION) or None

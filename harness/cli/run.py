@@ -37,12 +37,20 @@ RECORD = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Record the live sessions in this file.",
 )
+PARALLEL = click.option(
+    "--parallel",
+    type=click.IntRange(1, 64),
+    default=1,
+    metavar="N",
+    help="Up to N experiments open at once, each with its part of the machine; default: 1.",
+)
 
 
 @click.command("run")
 @click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
 @SCENARIO
 @RECORD
+@PARALLEL
 @isolation_options
 @project_option
 @json_option
@@ -50,36 +58,43 @@ def command(
     plan: Path,
     scenario: Path | None,
     record: Path | None,
+    parallel: int,
     sandbox: str,
     reason: str,
     project: Path,
     as_json: bool,
 ) -> None:
-    """Run experiments on the approved PLAN until its target, budget or patience is reached."""
+    """Run experiments on the approved PLAN until its target, budget or patience is reached.
+
+    With --parallel N up to N train at once, each on a GPU of its own or its part of the cores.
+    They are looked at, judged and decided in the order in which they were opened.
+    """
     if names_experiment(str(plan)):
         raise UsageError(
             f"`harness run` takes a plan, for its loop of agents; {plan} is an experiment.",
             hint=f"`harness train {plan}` trains it; `harness run plan.md` begins the loop.",
         )
-    _loop(project, plan, scenario, record, sandbox, reason, as_json)
+    _loop(project, plan, scenario, record, parallel, sandbox, reason, as_json)
 
 
 @click.command("continue")
 @SCENARIO
 @RECORD
+@PARALLEL
 @isolation_options
 @project_option
 @json_option
 def continue_command(
     scenario: Path | None,
     record: Path | None,
+    parallel: int,
     sandbox: str,
     reason: str,
     project: Path,
     as_json: bool,
 ) -> None:
     """Resume an interrupted loop: close lost runs, end leftover processes, then run on."""
-    _loop(project, None, scenario, record, sandbox, reason, as_json)
+    _loop(project, None, scenario, record, parallel, sandbox, reason, as_json)
 
 
 def _loop(
@@ -87,6 +102,7 @@ def _loop(
     plan: Path | None,
     scenario: Path | None,
     record: Path | None,
+    parallel: int,
     sandbox: str,
     reason: str,
     as_json: bool,
@@ -112,7 +128,9 @@ def _loop(
         required = approved.content.get("sandbox") == "required"
         chosen = isolation(opened, sandbox, reason, verb="run", required=required)
         with watched_beside(project, environment(), wanted=sys.stdout.isatty() and not as_json):
-            ended: LoopEnded = run_loop(opened, gateway, chosen, on_progress=print_event)
+            ended: LoopEnded = run_loop(
+                opened, gateway, chosen, on_progress=print_event, parallel=parallel
+            )
     document = {"plan": ended.plan, "reason": ended.reason, "detail": ended.detail}
     emit(document, f"stopped: {ended.reason}. {ended.detail}", as_json=as_json)
     sys.exit(0 if ended.reason in _WELL else 1)

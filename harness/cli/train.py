@@ -24,6 +24,7 @@ from harness.ledger.project import Project
 from harness.rendering.policy_snapshot import write_policy_snapshot
 from harness.rendering.standing import next_step
 from harness.runs.experiment_config import read_values
+from harness.runs.slots import machine_slot
 from harness.runs.take import take
 from harness.runs.train import train
 
@@ -69,6 +70,19 @@ set_option = click.option(
     default=None,
     help="Take the kept checkpoints of these experiments; nothing is trained.",
 )
+@click.option(
+    "--registered",
+    is_flag=True,
+    hidden=True,
+    help="With the code that its newest run was started with.",
+)
+@click.option(
+    "--slots",
+    type=click.IntRange(1, 64),
+    default=1,
+    metavar="N",
+    help="One of N equal parts of the machine, for N trainings at once: a GPU each, or cores.",
+)
 @set_option
 @isolation_options
 @project_option
@@ -78,6 +92,8 @@ def command(
     training_command: tuple[str, ...],
     session: str | None,
     resume: bool,
+    registered: bool,
+    slots: int,
     sources: str | None,
     values: tuple[str, ...],
     sandbox: str,
@@ -118,6 +134,8 @@ def command(
             session=session,
             values=given,
             resume=resume,
+            registered=registered,
+            slots=slots,
             sources=names,
             quiet=as_json,
         )
@@ -134,6 +152,8 @@ def train_answer(
     quiet: bool,
     session: str | None = None,
     resume: bool = False,
+    registered: bool = False,
+    slots: int = 1,
     sources: Sequence[str] | None = None,
 ) -> Answer:
     """Train, or with `sources` take their checkpoints. Progress goes to stderr unless `quiet`."""
@@ -146,7 +166,16 @@ def train_answer(
     if sources is not None:
         report = take(project, experiment, sources, inherited=os.environ, **asked)
     else:
-        report = train(project, experiment, words, resume=resume, **asked)
+        with machine_slot(project.layout, slots, os.environ) as inherited:
+            report = train(
+                project,
+                experiment,
+                words,
+                resume=resume,
+                registered=registered,
+                inherited=inherited,
+                **asked,
+            )
     document = {
         "experiment": experiment,
         "ok": report.ok,

@@ -21,7 +21,15 @@ from harness.cli.chosen import chosen
 from harness.cli.evaluate import evaluate_answer
 from harness.cli.experiment import new_answer, result_answer
 from harness.cli.gate import check_answer
-from harness.cli.output import emit, json_option, project_option, sandbox_for, tell
+from harness.cli.output import (
+    emit,
+    environment,
+    json_option,
+    project_option,
+    sandbox_for,
+    tell,
+)
+from harness.cli.person import open_at_once
 from harness.cli.train import set_option, train_answer
 from harness.cli.tried import Attempt, shown
 from harness.decisions.experiments import require_room
@@ -87,7 +95,8 @@ def command(
     E.g. `harness try "a wider MLP" --set width=256 -- python train.py`; the default command is the
     plan's training.entry. Without IDEA, or with --continue, it goes on with the open experiment
     from where it stopped: what is done is not done again, and weights stay when only predict was
-    mended. Exit 0 for PASS, 1 otherwise, 2 when nothing was begun.
+    mended; of several open ones, name one: `harness try exp-0002 --continue`. Exit 0 for PASS, 1
+    otherwise, 2 when nothing was begun.
     """
     given = read_values(values)
     line = _line(idea, goes_on=goes_on, parent=parent, rationale=rationale)
@@ -96,12 +105,12 @@ def command(
     with changing(project) as opened:
         sandbox = sandbox_for("auto")
         if line is None:
-            attempt.experiment = _open_one(opened)
+            attempt.experiment = _open_one(opened, idea[0] if idea else None)
             words = words or command_of(opened, attempt.experiment)
         require_command(opened, words, sandbox, _again(line))
         if line is not None:
             parent = _parent(opened, parent)
-            require_room(opened, opened.plan())
+            require_room(opened, opened.plan(), open_at_once(environment()))
             attempt.answers["new"] = answer = new_answer(
                 opened, hypothesis=line, rationale=rationale, parent=parent
             )
@@ -129,10 +138,15 @@ def _line(idea: Sequence[str], *, goes_on: bool, parent: str | None, rationale: 
             f"The idea is one argument, and these are {len(idea)}: {' '.join(idea)}.",
             hint=f"{_QUOTED} `harness try {whole} -- python train.py`.",
         )
+    if idea and goes_on and names_experiment(idea[0]):
+        return None
     if idea and names_experiment(idea[0]):
         raise UsageError(
             f"{idea[0]} is the id of an experiment, and no idea in words.",
-            hint=f"{GO_ON} goes on with the open one; `harness train {idea[0]}` trains it.",
+            hint=(
+                f"{GO_ON} goes on with the open one, `harness try {idea[0]} --continue` with this;"
+                f" `harness train {idea[0]}` trains it."
+            ),
         )
     if idea and goes_on:
         raise UsageError(
@@ -148,7 +162,7 @@ def _line(idea: Sequence[str], *, goes_on: bool, parent: str | None, rationale: 
     return idea[0] if idea else None
 
 
-def _open_one(project: Project) -> str:
+def _open_one(project: Project, named: str | None) -> str:
     """The experiment to go on with. Raises UsageError (no_experiment), RefusedError."""
     if not project.undecided():
         raise UsageError(
@@ -156,7 +170,7 @@ def _open_one(project: Project) -> str:
             hint='Say what you try: `harness try "a wider MLP"`.',
             code="no_experiment",
         )
-    experiment = chosen(project, None, "harness train")
+    experiment = chosen(project, named, "harness try --continue")
     require_no_program(project, experiment)
     return experiment
 

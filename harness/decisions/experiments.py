@@ -55,11 +55,13 @@ def open_experiment(
     by: str,
     session: str | None = None,
     seeds: int | None = None,
+    parallel: int | None = 1,
 ) -> Experiment:
     """Open the next experiment, with its folder and hypothesis.md.
 
     The same hypothesis and parent again give the same experiment while it is open and has no run:
-    a session that was cut may ask again. `seeds`: of a baseline, how many it has.
+    a session that was cut may ask again. `seeds`: of a baseline, how many it has. `parallel`: how
+    many of this tree may be open at once; None: any number.
 
     Raises RefusedError (experiment_undecided, budget_spent,
     no_plan), NotFoundError for an unknown parent, UsageError for a hypothesis that is empty, too
@@ -75,7 +77,7 @@ def open_experiment(
 
         def reserve(identifier: str) -> bool:
             # Inside the transaction: nobody opens one meanwhile.
-            require_room(project, approved)
+            require_room(project, approved, parallel)
             return _make_folder(project.layout.experiment(identifier))
 
         repeated = project.ledger.open_experiment(
@@ -264,12 +266,15 @@ def undecided_experiment(project: Project) -> Experiment | None:
     return undecided[-1] if undecided else None
 
 
-def require_room(project: Project, approved: ApprovedPlan) -> None:
+def require_room(project: Project, approved: ApprovedPlan, parallel: int | None = 1) -> None:
     """Raises RefusedError (experiment_undecided, budget_spent) where none can be opened now."""
     plan, limit = approved.name, int(approved.content["budget"]["experiments"])
-    if waiting := undecided_experiment(project):
+    undecided = project.undecided()
+    if parallel is not None and len(undecided) >= parallel:
+        waiting = undecided[-1]
+        most = "one experiment" if parallel == 1 else f"{parallel} experiments"
         raise RefusedError(
-            f"{waiting.id} is {waiting.status} and not decided; only one experiment of a working"
+            f"{waiting.id} is {waiting.status} and not decided; only {most} of a working"
             " tree can be open.",
             hint=(
                 f"Go on with {waiting.id} (by hand: `harness try --continue`), or discard it:"

@@ -31,6 +31,7 @@ from harness.ledger.spending import (
 )
 from harness.loop.load_state import load_state
 from harness.loop.next_step import next_step
+from harness.loop.state import LoopState
 from harness.loop.steps import SessionStep, Step, StopLoop, StopReason
 from harness.model_gateway.estimate import Night, night
 from harness.model_gateway.gateway import Gateway
@@ -142,8 +143,10 @@ def run_loop(
     gateway: Gateway,
     sandbox: Sandbox,
     on_progress: OnProgress = lambda _event: None,
+    parallel: int = 1,
 ) -> LoopEnded:
     """Run experiments under the approved plan until `next_step` stops; return the recorded reason.
+    Up to `parallel` are open at once: while the oldest trains, sessions start the next ones.
 
     Leftovers of an interrupted loop are closed first. Its runs and evaluations are the driver's,
     unless what started it was not isolated. Raises RefusedError when no plan is approved
@@ -160,7 +163,7 @@ def run_loop(
         gateway.start()
         notifier = Notifier(project, lambda text: on_progress({"event": "notify", "text": text}))
         try:
-            runner = StepRunner(project, gateway, sandbox, on_progress)
+            runner = StepRunner(project, gateway, sandbox, on_progress, parallel)
             ended = _loop(project, plan, gateway, runner, on_progress)
             _notify_end(notifier, ended)
             return ended
@@ -245,7 +248,12 @@ def _loop(
 ) -> LoopEnded:
     unchanged, before, steps = 0, None, 0
     while True:
-        state = load_state(project, supervised=lambda run: is_supervised(project, run))
+        state = load_state(
+            project,
+            supervised=lambda run: is_supervised(project, run),
+            held=lambda experiment: is_held(project, experiment),
+            parallel=runner.parallel,
+        )
         unchanged = unchanged + 1 if state == before else 0
         before = state
         # The state is read anew for each step: after kill -9 nothing but ledger and disk is left.
@@ -253,10 +261,18 @@ def _loop(
         if gateway.foreseen is not None:
             step = in_scenario(step, state, gateway.foreseen, excused(plan))
         if isinstance(step, StopLoop):
+            _tell_training(state, on_progress)
             return _end(project, plan, step, on_progress, nothing_done=steps == 0)
         runner.execute(step)
         steps += 1
         write_derived(project)
+
+
+def _tell_training(state: LoopState, on_progress: OnProgress) -> None:
+    for one in state.experiments:
+        if one.held or any(run.supervised for run in one.runs):
+            text = f"{one.id}: its training goes on; `harness continue` judges it"
+            on_progress({"event": "training_left", "text": text})
 
 
 def _affordable(step: Step, gateway: Gateway) -> Step:

@@ -14,12 +14,22 @@ from harness.plans.approved import data_told, objective_of
 
 BRIEFING_CHARACTERS = 8000
 MOST_ALARMS = 20
+_BESIDE = (
+    "once: others train beside it, so do not wait for its end. The files may hold the idea of an"
+    " experiment that trains now; each run keeps the code that it was started with"
+)
 
 
 def build_message(
-    step: Build, plan: ApprovedPlan, briefing: str, hypothesis: str | None = None
+    step: Build,
+    plan: ApprovedPlan,
+    briefing: str,
+    hypothesis: str | None = None,
+    *,
+    beside: bool = False,
 ) -> str:
-    """For a model-builder. `hypothesis` is that of the step's experiment, if it is already open."""
+    """For a model-builder. `hypothesis` is that of the step's experiment, if it is already open;
+    `beside`: other experiments may train meanwhile."""
     head = _head(f"Experiment {step.index}, attempt {step.attempt}", plan)
     parts = [f"{head}\nWorkflow: {inline(plan.content['workflow'])}."]
     if briefing:
@@ -39,7 +49,8 @@ def build_message(
     )
     parts.append(
         f"## What to do\n\n{begin} Write its code and your files, call start_run, then run_status"
-        " until it has ended. Training runs through start_run only; its entry is"
+        f" {_BESIDE if beside else 'until it has ended'}. Training runs through start_run only; its"
+        " entry is"
         f" {code(plan.content['training']['entry'])}, predictions come from"
         f" {code(plan.content['oracle']['predict'])}. It is compared with"
         f" {step.parent or 'the trivial predictor'}."

@@ -44,8 +44,16 @@ class Say(Protocol):
 class RoleSessions:
     """Runs sessions in one project, through one gateway, in one kind of sandbox."""
 
-    def __init__(self, project: Project, gateway: Gateway, sandbox: Sandbox, say: Say) -> None:
+    def __init__(
+        self,
+        project: Project,
+        gateway: Gateway,
+        sandbox: Sandbox,
+        say: Say,
+        parallel: int = 1,
+    ) -> None:
         self._project, self._gateway, self._sandbox, self._say = project, gateway, sandbox, say
+        self._parallel = parallel
 
     def run(
         self, step: SessionStep, role_name: str, prompt: str, *, parent: str | None = None
@@ -63,6 +71,7 @@ class RoleSessions:
             sandbox=self._sandbox.kind,
             experiment=step.experiment,
             parent=parent,
+            parallel=self._parallel,
             on_change=lambda: write_policy_snapshot(project),
             tell=lambda text: self._say(step, f"    {text}"),
         )
@@ -146,7 +155,9 @@ class RoleSessions:
     def _drive(self, step: SessionStep, spec: SessionSpec, context: ToolContext) -> SessionOutcome:
         guard = Guard(
             context,
-            snapshot=lambda: policy_snapshot(self._project, role=spec.role.name),
+            snapshot=lambda: policy_snapshot(
+                self._project, role=spec.role.name, own={context.current}
+            ),
             on_call=lambda tool, call, permission, reason: self._show_call(
                 step, tool, call, permission, reason
             ),

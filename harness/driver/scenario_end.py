@@ -1,8 +1,11 @@
 """Where a scenario ends the loop that it plays: before a session that it does not hold is begun."""
 
+from dataclasses import replace
+
 from harness.contract.roles import ROLES
 from harness.domain.statuses import Split, Verdict
 from harness.ledger.facts import ApprovedPlan
+from harness.loop.next_step import next_step
 from harness.loop.state import LoopState
 from harness.loop.steps import SessionStep, Step, StopLoop, StopReason
 from harness.model_gateway.wire import SessionKey
@@ -36,6 +39,9 @@ def in_scenario(
         asked = key_of_step(step.key)
         if asked in foreseen:
             return step
+        if state.parallel > 1:  # it may be a further experiment, which nobody has to open
+            alone = replace(state, parallel=1)
+            return in_scenario(next_step(alone), alone, foreseen, absent)
         words = "role {}, experiment {}, attempt {}".format(*asked)
         why = f"The loop asks for {words}, which the scenario does not have."
         return _end(state, left, why, absent)

@@ -52,10 +52,17 @@ class StepRunner:
     """Does steps; each leaves its facts behind before `execute` returns."""
 
     def __init__(
-        self, project: Project, gateway: Gateway, sandbox: Sandbox, on_progress: OnProgress
+        self,
+        project: Project,
+        gateway: Gateway,
+        sandbox: Sandbox,
+        on_progress: OnProgress,
+        parallel: int = 1,
     ) -> None:
         self._project, self._sandbox, self._on_progress = project, sandbox, on_progress
-        self._sessions = RoleSessions(project, gateway, sandbox, self._say)
+        self.parallel = parallel
+        """How many experiments may be open at once."""
+        self._sessions = RoleSessions(project, gateway, sandbox, self._say, parallel)
         self._table: dict[type, Callable[[Any], None]] = {
             Build: self._build,
             Wait: self._wait,
@@ -82,9 +89,12 @@ class StepRunner:
             if step.experiment is None
             else project.ledger.experiment(step.experiment).hypothesis
         )
-        prompt = build_message(step, project.plan(), read_briefing(project.layout), known)
+        briefing = read_briefing(project.layout)
+        prompt = build_message(step, project.plan(), briefing, known, beside=self.parallel > 1)
         context = self._sessions.run(step, BUILDER, prompt, parent=step.parent)
-        if context.supervisor is not None and context.current is not None:
+        # Of several its training goes on while the loop looks at the others.
+        alone = self.parallel == 1
+        if alone and context.supervisor is not None and context.current is not None:
             supervisor = context.supervisor
             self._follow(step, context.current, lambda: not supervisor.ended())
 
@@ -115,7 +125,12 @@ class StepRunner:
 
     def _wait(self, step: Wait) -> None:
         self._say(step, f"{step.experiment}: waiting for its runs")
-        self._follow(step, step.experiment, lambda: is_going(self._project, step.experiment))
+        self._follow(step, step.experiment, lambda: self._trains(step.experiment))
+
+    def _trains(self, experiment: str) -> bool:
+        """Also between two seeds."""
+        project = self._project
+        return is_going(project, experiment) or is_held(project, experiment)
 
     def _recover(self, step: Recover) -> None:
         self._say(step, f"{step.experiment}: closing runs without a supervisor")
@@ -135,8 +150,11 @@ class StepRunner:
             list(step.argv),
             sandbox=self._sandbox.kind,
             session=None,
+            verb=("train", "--registered"),
+            slots=self.parallel,
         )
-        self._follow(step, step.experiment, lambda: not supervisor.ended())
+        if self.parallel == 1:
+            self._follow(step, step.experiment, lambda: not supervisor.ended())
 
     def _evaluate(self, step: Evaluate) -> None:
         on = spoken(step.split)
@@ -199,12 +217,20 @@ class StepRunner:
         self._say(step, f"{step.experiment}: {status}")
 
     def _follow(self, step: Step, experiment: str, going: Callable[[], bool]) -> None:
-        """Wait while `going`, and report news of the experiment's runs."""
-        news = RunNews(self._project, experiment, lambda text: self._say(step, f"    {text}"))
+        """Wait while `going`, and report news of the experiment's runs, and of others that train
+        beside it."""
+        project = self._project
+        followed = {experiment, *(one.id for one in project.undecided())}
+        news = [
+            RunNews(project, one, lambda text: self._say(step, f"    {text}"))
+            for one in sorted(followed)
+        ]
         while going():
-            news.look()
-            self._project.clock.sleep(POLL_SECONDS)
-        news.look()
+            for one in news:
+                one.look()
+            project.clock.sleep(POLL_SECONDS)
+        for one in news:
+            one.look()
 
     def _say(self, step: Step, text: str, **more: Any) -> None:
         self._on_progress(

@@ -57,14 +57,17 @@ class Supervisor:
         sandbox: SandboxKind,
         session: str | None,
         verb: Sequence[str] = ("train",),
+        slots: int = 1,
     ) -> "Supervisor":
-        """Start `harness train`, or another `verb` that supervises, and return at once."""
+        """Start `harness train`, or another `verb` that supervises, and return at once. Of the
+        machine it gets one of `slots` equal parts."""
         folder = project.layout.state / "supervisors"
         make_folder(folder)
         answer = folder / f"{experiment}-{secrets.token_hex(4)}.json"
         command = harness_command(*verb, experiment, "--project", str(project.layout.root))
         command += ["--json", "--sandbox", sandbox.value]
         command += ["--session", session] if session else []
+        command += ["--slots", str(slots)] if slots > 1 else []
         command += ["--", *words] if words else []
         known, descriptors = handed_on(os.environ)
         with (

@@ -30,6 +30,7 @@ class ToolContext:
         sandbox: SandboxKind,
         experiment: str | None = None,
         parent: str | None = None,
+        parallel: int = 1,
         by: str | None = None,
         pulse: Pulse | None = None,
         on_change: Callable[[], object] = lambda: None,
@@ -37,6 +38,8 @@ class ToolContext:
     ) -> None:
         self.project, self.session, self.role, self.sandbox = project, session, role, sandbox
         self.current, self.parent = experiment, parent
+        self.parallel = parallel
+        """How many experiments may be open at once."""
         self.by = by or role.name
         """Who acts, as facts and result.md name it."""
         self.pulse, self.on_change, self.tell = pulse or Pulse(), on_change, tell

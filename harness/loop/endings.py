@@ -99,7 +99,7 @@ def _target(state: LoopState) -> StopLoop | None:
 def _patience(state: LoopState) -> StopLoop | None:
     """Too many decided experiments in a row without an improvement beyond the noise."""
     flat = 0
-    for experiment in reversed(state.experiments):
+    for experiment in reversed([one for one in state.experiments if one.closed]):
         if experiment.improved:
             break
         flat += 1
@@ -109,3 +109,43 @@ def _patience(state: LoopState) -> StopLoop | None:
         f"{flat} experiments in a row brought no improvement beyond the noise (loop.patience)."
     )
     return StopLoop(reason=StopReason.PATIENCE, detail=detail)
+
+
+def ask_person(
+    experiment: ExperimentState, what: str, *, evaluate_first: bool = False
+) -> StopLoop:
+    """Leave the decision to a person, with the commands to type.
+
+    An approval rests on held-out: `evaluate_first` when there is no held-out verdict yet.
+    """
+    first = (
+        f"`harness evaluate {experiment.id} --split held-out` and `harness gate check"
+        f" {experiment.id}`, then "
+        if evaluate_first
+        else ""
+    )
+    return StopLoop(
+        reason=StopReason.WAITING,
+        detail=(
+            f"{experiment.id} {what} A person decides: run {first}`harness gate approve"
+            f" {experiment.id} --reason ...`, or `harness gate reject {experiment.id} --reason"
+            " ...`; then `harness continue`."
+        ),
+    )
+
+
+def cannot_judge(experiment: ExperimentState, verdict: VerdictState, gate: GateName) -> StopLoop:
+    """No agent can fix it: the harness itself could not score or isolate."""
+    findings = "; ".join(
+        f"[{finding.code}] {finding.message} {finding.hint}" for finding in verdict.findings
+    )
+    detail = f"The harness could not judge {experiment.id} on {spoken(gate)}: {findings}"
+    return StopLoop(reason=StopReason.FAILURES, detail=detail)
+
+
+def sessions_failed(role: str, index: int, work: str) -> StopLoop:
+    detail = (
+        f"The {role} sessions of experiment {index} ended or were cut too often in a row without"
+        f" {work}."
+    )
+    return StopLoop(reason=StopReason.FAILURES, detail=detail)

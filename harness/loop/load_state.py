@@ -82,13 +82,18 @@ class ScoredExperiment:
 
 
 def load_state(
-    project: Project, *, supervised: Callable[[Run], bool], unchanged: int = 0
+    project: Project,
+    *,
+    supervised: Callable[[Run], bool],
+    held: Callable[[str], bool] = lambda _experiment: False,
+    parallel: int = 1,
 ) -> LoopState:
     """What `next_step` needs to know now.
 
     Args:
         supervised: whether the supervisor of an open run is alive.
-        unchanged: how many steps in a row left the state as it was; the caller counts them.
+        held: whether some living process supervises an experiment; asked when `parallel` > 1.
+        parallel: how many experiments may be open at once.
 
     Raises RefusedError when no plan is approved.
     """
@@ -108,10 +113,12 @@ def load_state(
         objective_of(approved),
         functools.partial(is_better, project, approved),
     )
+    in_work = [one for one in experiments if one.status not in CLOSED_EXPERIMENTS]
     states = [
         replace(
             _experiment(project, experiment, recorded, improved=better, supervised=supervised),
             here=experiment.id in here,
+            held=parallel > 1 and experiment in in_work and held(experiment.id),
         )
         for experiment, recorded, better in zip(experiments, verdicts, progress, strict=True)
     ]
@@ -123,12 +130,12 @@ def load_state(
     return LoopState(
         limits=_limits(plan),
         spent=replace(
-            _spent(project, approved, plan, experiments[own[-1]] if own else None, supervised),
+            _spent(project, approved, plan, in_work[0] if in_work else None, supervised),
             elsewhere=len(known) - len(experiments),
         ),
         experiments=tuple(states),
         sessions=_sessions(project, approved),
-        unchanged=unchanged,
+        parallel=parallel,
     )
 
 
@@ -150,7 +157,7 @@ def _spent(
     project: Project,
     approved: ApprovedPlan,
     plan: Plan,
-    newest: Experiment | None,
+    in_turn: Experiment | None,
     supervised: Callable[[Run], bool],
 ) -> LoopSpending:
     ledger = project.ledger
@@ -168,26 +175,26 @@ def _spent(
         usd=paid.usd,
         tokens=paid.tokens,
         held_out_left=max(0, plan.oracle.queries - used),
-        untellable=_untellable(project, approved, newest),
+        untellable=_untellable(project, approved, in_turn),
     )
 
 
 def _untellable(
-    project: Project, approved: ApprovedPlan, newest: Experiment | None
+    project: Project, approved: ApprovedPlan, in_turn: Experiment | None
 ) -> frozenset[Split]:
-    """The splits that the newest experiment cannot be looked at any more, for the plan's bits. One
+    """The splits that the experiment cannot be looked at any more, for the plan's bits. One
     that it was looked at, and told, needs no look for a reference that changed since."""
-    if newest is None or newest.status in CLOSED_EXPERIMENTS:
+    if in_turn is None:
         return frozenset()
     return frozenset(
         split
         for split in Split
         if secret(approved, split.value)
         and (
-            unlooked(project, newest.id, split)
-            or not told_now(project, newest.id, approved, split)
+            unlooked(project, in_turn.id, split)
+            or not told_now(project, in_turn.id, approved, split)
         )
-        and not has_room(project, newest.id, approved, split)
+        and not has_room(project, in_turn.id, approved, split)
     )
 
 

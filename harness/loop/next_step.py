@@ -2,8 +2,11 @@
 
 An experiment goes Build -> Evaluate(validation) -> JudgeResult -> CheckGate(validation) -> when it
 is better, Evaluate(held_out) -> CheckGate(held_out) -> Decide. Every step leaves a fact or a file
-behind, so that after a cut the same state gives the step that was cut.
+behind, so that after a cut the same state gives the step that was cut. Of several open ones the
+oldest goes this way; the others train meanwhile, and wait for their turn.
 """
+
+from collections.abc import Sequence
 
 from harness.artifacts.next_ideas import Idea
 from harness.domain.statuses import (
@@ -16,7 +19,16 @@ from harness.domain.statuses import (
     Verdict,
     spoken,
 )
-from harness.loop.endings import budget_spent, discard, keep, keep_for_person, stop_between
+from harness.loop.endings import (
+    ask_person,
+    budget_spent,
+    cannot_judge,
+    discard,
+    keep,
+    keep_for_person,
+    sessions_failed,
+    stop_between,
+)
 from harness.loop.state import ExperimentState, LoopState, VerdictState, last_place, rank, tally
 from harness.loop.steps import (
     Build,
@@ -59,10 +71,28 @@ def next_step(state: LoopState) -> Step:
             reason=StopReason.FAILURES, detail=f"{state.unchanged} steps in a row changed nothing."
         )
     own = [experiment for experiment in state.experiments if experiment.here]
-    for place, experiment in enumerate(own):
-        if not experiment.closed:
-            return _continue(state, place + 1, experiment)
-    return stop_between(state) or _build(state, len(own) + 1, None)
+    opened = [(place, one) for place, one in enumerate(own, start=1) if not one.closed]
+    if not opened:
+        return stop_between(state) or _build(state, len(own) + 1, None)
+    # The oldest has its turn: looks and decisions keep the order in which experiments were opened.
+    step = _continue(state, *opened[0])
+    if isinstance(step, Wait) and state.parallel > 1:
+        return _meanwhile(state, opened[1:], len(own) + 1) or step
+    return step
+
+
+def _meanwhile(
+    state: LoopState, later: Sequence[tuple[int, ExperimentState]], index: int
+) -> Step | None:
+    """While the oldest trains: what makes a later one train too, else a further experiment."""
+    for place, experiment in later:
+        step = _continue(state, place, experiment)
+        if isinstance(step, Recover | Train) or (isinstance(step, Build) and not experiment.runs):
+            return step
+    if len(later) + 1 >= state.parallel or stop_between(state) is not None:
+        return None
+    step = _build(state, index, None)
+    return step if isinstance(step, Build) else None
 
 
 def _continue(state: LoopState, index: int, experiment: ExperimentState) -> Step:
@@ -77,6 +107,8 @@ def _continue(state: LoopState, index: int, experiment: ExperimentState) -> Step
     if not experiment.runs:
         return _build(state, index, experiment)
     if _cut_short(state, experiment):
+        if experiment.held:  # between two seeds
+            return Wait(experiment=experiment.id)
         return Train(experiment=experiment.id, argv=experiment.argv)
     # Before the evaluation: a diagnosis explains the rows, whatever their score will be.
     if session := _diagnose(state, index, experiment) or _scout(state, index, experiment):
@@ -126,7 +158,7 @@ def _build(state: LoopState, index: int, experiment: ExperimentState | None) -> 
         return spent
     sessions = tally(state.sessions, f"build-{index}-")
     if sessions.failed_too_often or sessions.cut_too_often:
-        return _sessions_failed("model-builder", index, "opening an experiment and starting a run")
+        return sessions_failed("model-builder", index, "opening an experiment and starting a run")
     return _next_build(state, index, experiment, sessions.attempt)
 
 
@@ -176,7 +208,7 @@ def _diagnose(state: LoopState, index: int, experiment: ExperimentState) -> Step
     for run in experiment.undiagnosed:
         sessions = tally(state.sessions, f"diagnose-{index}-{run}-")
         if sessions.cut_too_often:
-            return _sessions_failed("training-checker", index, f"explaining the alarms of {run}")
+            return sessions_failed("training-checker", index, f"explaining the alarms of {run}")
         if sessions.ended < CHECKER_SESSIONS:
             attempt = tally(state.sessions, f"diagnose-{index}-").attempt
             step = Diagnose(
@@ -216,7 +248,7 @@ def _judge_result(state: LoopState, index: int, experiment: ExperimentState) -> 
     if sessions.ended >= wanted:
         return None
     if sessions.cut_too_often:
-        return _sessions_failed("oracle", index, "writing result.md")
+        return sessions_failed("oracle", index, "writing result.md")
     spent = budget_spent(state, opens=False, trains=False)
     return spent or JudgeResult(experiment=experiment.id, index=index, attempt=sessions.attempt)
 
@@ -259,11 +291,14 @@ def _answer(state: LoopState, index: int, experiment: ExperimentState) -> Step:
         )
         return discard(experiment, verdict, GateName.VALIDATION, why)
     if verdict.verdict is Verdict.INCONCLUSIVE and _runs_failed(state, experiment):
+        if any(one.here for one in state.experiments[state.experiments.index(experiment) + 1 :]):
+            why = "its runs failed, and the files are those of a later experiment by now"
+            return discard(experiment, verdict, GateName.VALIDATION, why)
         return _again(state, index, experiment) or discard(
             experiment, verdict, GateName.VALIDATION
         )
     if verdict.verdict is Verdict.INCONCLUSIVE:
-        return _cannot_judge(experiment, verdict, GateName.VALIDATION)
+        return cannot_judge(experiment, verdict, GateName.VALIDATION)
     return discard(experiment, verdict, GateName.VALIDATION)
 
 
@@ -278,7 +313,7 @@ def _again(state: LoopState, index: int, experiment: ExperimentState) -> Step | 
     if sessions.attempt > MOST_ATTEMPTS or budget_spent(state, opens=False) is not None:
         return None
     if sessions.cut_too_often:
-        return _sessions_failed("model-builder", index, "training again")
+        return sessions_failed("model-builder", index, "training again")
     return _next_build(state, index, experiment, sessions.attempt)
 
 
@@ -312,7 +347,7 @@ def _held_out(state: LoopState, experiment: ExperimentState) -> Step:
     verdict = experiment.held_out
     assert verdict is not None  # else _check_gate gave a step
     if verdict.verdict is Verdict.INCONCLUSIVE:
-        return _cannot_judge(experiment, verdict, GateName.HELD_OUT)
+        return cannot_judge(experiment, verdict, GateName.HELD_OUT)
     if verdict.verdict is not Verdict.PASS:
         return discard(experiment, verdict, GateName.HELD_OUT)
     return _keep(state, experiment, verdict)
@@ -324,7 +359,7 @@ def _keep(state: LoopState, experiment: ExperimentState, verdict: VerdictState) 
     if verdict.better is None:
         return _undecided(state, experiment, verdict, GateName.HELD_OUT)
     if state.limits.mode is GateMode.SUPERVISED:
-        return _ask_person(experiment, "passed both gates.")
+        return ask_person(experiment, "passed both gates.")
     return keep(experiment, verdict)
 
 
@@ -336,49 +371,9 @@ def _undecided(
     if state.limits.mode is GateMode.FULL_AUTO:
         return discard(experiment, verdict, gate, f"it is not shown to be better: {verdict.why}")
     if gate is GateName.VALIDATION:
-        return _ask_person(
+        return ask_person(
             experiment,
             f"passed on validation, but is it better? {verdict.why}",
             evaluate_first=True,
         )
-    return _ask_person(experiment, f"passed both gates, but is it better? {verdict.why}")
-
-
-def _ask_person(
-    experiment: ExperimentState, what: str, *, evaluate_first: bool = False
-) -> StopLoop:
-    """Leave the decision to a person, with the commands to type.
-
-    An approval rests on held-out: `evaluate_first` when there is no held-out verdict yet.
-    """
-    first = (
-        f"`harness evaluate {experiment.id} --split held-out` and `harness gate check"
-        f" {experiment.id}`, then "
-        if evaluate_first
-        else ""
-    )
-    return StopLoop(
-        reason=StopReason.WAITING,
-        detail=(
-            f"{experiment.id} {what} A person decides: run {first}`harness gate approve"
-            f" {experiment.id} --reason ...`, or `harness gate reject {experiment.id} --reason"
-            " ...`; then `harness continue`."
-        ),
-    )
-
-
-def _cannot_judge(experiment: ExperimentState, verdict: VerdictState, gate: GateName) -> StopLoop:
-    """No agent can fix it: the harness itself could not score or isolate."""
-    findings = "; ".join(
-        f"[{finding.code}] {finding.message} {finding.hint}" for finding in verdict.findings
-    )
-    detail = f"The harness could not judge {experiment.id} on {spoken(gate)}: {findings}"
-    return StopLoop(reason=StopReason.FAILURES, detail=detail)
-
-
-def _sessions_failed(role: str, index: int, work: str) -> StopLoop:
-    detail = (
-        f"The {role} sessions of experiment {index} ended or were cut too often in a row without"
-        f" {work}."
-    )
-    return StopLoop(reason=StopReason.FAILURES, detail=detail)
+    return ask_person(experiment, f"passed both gates, but is it better? {verdict.why}")

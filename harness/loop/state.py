@@ -82,6 +82,9 @@ class ExperimentState:
     runs: tuple[RunState, ...] = ()
     argv: tuple[str, ...] = ()
     """The command of the newest run; empty before the first."""
+    held: bool = False
+    """Whether a living process supervises it, also between two runs; asked in a loop that has
+    several open."""
     lost: int = 0
     """Runs of the newest code that were lost with their supervisor."""
     awaiting: frozenset[str] = frozenset()
@@ -155,6 +158,8 @@ class LoopState:
     tree has index k: what another tree does meanwhile changes no number."""
     sessions: tuple[SessionState, ...] = ()
     """Of this working tree, oldest first."""
+    parallel: int = 1
+    """How many experiments of this tree may be open at once."""
     unchanged: int = 0
     """How many steps in a row left this state as it was; the loop's runner counts them."""
 

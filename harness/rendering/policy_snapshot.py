@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -74,10 +74,14 @@ the role below."""
 _MAIN_ROLE = "model-builder"
 
 
-def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]:
-    """What the policy knows now, for a driver's session of `role`, or for interactive use. The
-    latter is one for all working trees of a repository: of the main one, and in `trees` what each
-    linked one has in work."""
+def policy_snapshot(
+    project: Project, role: str | None = None, own: Collection[str | None] | None = None
+) -> dict[str, Any]:
+    """What the policy knows now, for a driver's session of `role`, or for interactive use.
+
+    The latter is one for all working trees of a repository: of the main one, and in `trees` what
+    each linked one has in work. `own`: the open experiments that count here; by default all.
+    """
     if role is None:
         project = _of_main_tree(project)
     approved = project.ledger.plan()
@@ -92,7 +96,7 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
         "scratch": [str(layout.sessions / "*" / "in")],
         "mode": "interactive" if role is None else "driver",
         "role": role,
-        **_in_work(project, root, drafts),
+        **_in_work(project, root, drafts, own),
         "experiments": EXPERIMENTS,
         "artifacts": [
             {
@@ -166,32 +170,30 @@ def _trees(project: Project, main: Path, drafts: list[str]) -> dict[str, dict[st
     return {place: own for place, own in in_work.items() if own["open_experiment"]}
 
 
-def _in_work(project: Project, root: Path, drafts: list[str]) -> dict[str, Any]:
-    """What rules know of the tree's open experiment."""
+def _in_work(
+    project: Project, root: Path, drafts: list[str], own: Collection[str | None] | None = None
+) -> dict[str, Any]:
+    """What rules know of the tree's open experiment, the newest of several."""
     there = project.at(root)
-    undecided = there.undecided()
+    undecided = [one for one in there.undecided() if own is None or one.id in own]
     current = undecided[-1] if undecided else None
     return {
-        "roles": _roles(current, drafts),
+        "roles": _roles(undecided, drafts),
         "open_experiment": _described(there, current),
         "open_gate": _open_gate(there, current),
         "standing": standing(there, current),
     }
 
 
-def _roles(current: Experiment | None, drafts: list[str]) -> dict[str, dict[str, Any]]:
-    rights = {role.name: _rights(role, current, drafts) for role in ROLES}
-    rights[MAIN] = {**_rights(ROLE_BY_NAME[_MAIN_ROLE], current, drafts), "tools": None}
+def _roles(undecided: Sequence[Experiment], drafts: list[str]) -> dict[str, dict[str, Any]]:
+    rights = {role.name: _rights(role, undecided, drafts) for role in ROLES}
+    rights[MAIN] = {**_rights(ROLE_BY_NAME[_MAIN_ROLE], undecided, drafts), "tools": None}
     return rights
 
 
-def _rights(role: Role, current: Experiment | None, drafts: list[str]) -> dict[str, Any]:
-    own = [
-        artifact
-        for artifact in role.owns
-        if artifact.scope is Scope.EXPERIMENT and current is not None
-    ]
-    writes = [project_path(artifact, experiment=current.id) for artifact in own] if current else []
+def _rights(role: Role, undecided: Sequence[Experiment], drafts: list[str]) -> dict[str, Any]:
+    own = [artifact for artifact in role.owns if artifact.scope is Scope.EXPERIMENT]
+    writes = [project_path(artifact, experiment=one.id) for one in undecided for artifact in own]
     writes += drafts if role.writes_code else []
     return {"tools": list(role.allowed_tools), "writes": writes, "code": role.writes_code}
 

@@ -118,7 +118,7 @@ def _of(project: Project, current: Experiment | None) -> NextStep:
         return _rejected("decide", name)
     approved, verdict = versions[-1], ledger.latest_verdict(name)
     if current.status is ExperimentStatus.JUDGED and verdict is not None:
-        return _after_verdict(verdict)
+        return _after_verdict(project, verdict)
     return _before_verdict(project, approved, name)
 
 
@@ -148,7 +148,7 @@ def _to_evaluate(project: Project, approved: ApprovedPlan, name: str) -> NextSte
     made = recorded_evaluations(project, name, approved, Split.VALIDATION)
     codes = [found.code for one in made if not one.scored for found in one.findings]
     if any(code.startswith(OF_PREDICT) for code in codes):
-        return NextStep("mend predict", GO_ON)
+        return NextStep("mend predict", _go_on(project, name))
     return NextStep("evaluate", f"harness evaluate {name}")
 
 
@@ -167,12 +167,16 @@ def _rejected(words: str, name: str) -> NextStep:
     return NextStep(words, f"harness gate reject {name} --reason TEXT", by_person=True)
 
 
-def _after_verdict(verdict: RecordedVerdict) -> NextStep:
+def _go_on(project: Project, name: str) -> str:
+    return GO_ON if len(project.undecided()) < 2 else f"harness try {name} --continue"
+
+
+def _after_verdict(project: Project, verdict: RecordedVerdict) -> NextStep:
     name = verdict.experiment
     if any(found.code == "below_tier" for found in verdict.findings):
         return _rejected("try another hypothesis", name)
     if verdict.verdict is not Verdict.PASS:
-        return NextStep("mend what the gate found", GO_ON)
+        return NextStep("mend what the gate found", _go_on(project, name))
     if verdict.gate == GateName.VALIDATION and (verdict.comparison or {}).get("better") is False:
         return _rejected("decide", name)
     # It looks at held-out and asks its gate, where that was not done.

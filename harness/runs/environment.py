@@ -130,7 +130,7 @@ def describe(
         "cpu": _cpu_model(),
         "cpus": os.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
-        "gpus": list(_gpus()),
+        "gpus": list(gpus()),
         "threads": {name: inherited[name] for name in THREADS if name in inherited},
     }
 
@@ -147,7 +147,7 @@ def _cpu_model() -> str:
 
 
 @functools.cache
-def _gpus() -> tuple[str, ...]:
+def gpus() -> tuple[str, ...]:
     """Name, memory and driver of each NVIDIA GPU."""
     program = system_program("nvidia-smi")
     if program is None:

@@ -73,6 +73,7 @@ def train(
     sandbox: Sandbox,
     session: str | None = None,
     resume: bool = False,
+    registered: bool = False,
     values: Mapping[str, str] | None = None,
     on_event: Event = lambda event: None,
     inherited: Mapping[str, str] | None = None,
@@ -88,6 +89,7 @@ def train(
 
     Args:
         resume: each seed's newest stopped run goes on, in its own folder, as its next attempt.
+        registered: with the code of its newest run, whatever the files say now.
         values: for config.yaml, where there is none yet.
         on_event: gets progress; each event has a `kind` and a `text`.
         inherited: the environment whose allowed part is passed on, by default this process's.
@@ -108,6 +110,7 @@ def train(
             sandbox=sandbox,
             session=session,
             inherited=os.environ if inherited is None else inherited,
+            registered=registered,
         )
         _require_startable(job)
         job = with_config(job, job.argv, values or {}, on_event)

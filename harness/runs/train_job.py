@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.artifacts.code_snapshot import Snapshot, take_snapshot
+from harness.artifacts.code_snapshot import Snapshot, load_snapshot, take_snapshot
 from harness.artifacts.commit_snapshot import head_of, take_commit
 from harness.domain.commands import with_interpreter
 from harness.domain.findings import Finding
@@ -115,9 +115,13 @@ def prepare(
     sandbox: Sandbox,
     session: str | None,
     inherited: Mapping[str, str],
+    registered: bool = False,
 ) -> TrainJob:
-    """Raises RefusedError when the judge, plan, scorer or data changed, the experiment is closed,
-    or a required sandbox is absent; ConfigError without an interpreter, RunError when it fails."""
+    """Prepare it; `registered`: with the code of its newest run.
+
+    Raises RefusedError when the judge, plan, scorer or data changed, the experiment is closed,
+    or a required sandbox is absent; ConfigError without an interpreter, RunError when it fails.
+    """
     record = project.ledger.experiment(experiment)
     require_open_experiment(experiment, record.status)
     require_no_program(project, experiment)
@@ -125,7 +129,9 @@ def prepare(
     asked = admitted(project, approved, argv, sandbox=sandbox)
     interpreter = require_interpreter(project.settings)
     python = ask_python(interpreter, sandbox)
-    snapshot = code_now(project, approved)
+    runs = project.ledger.runs(experiment) if registered else []
+    objects = project.layout.objects
+    snapshot = load_snapshot(objects, runs[-1].code) if runs else code_now(project, approved)
     libraries = training_libraries(project.layout, [asked.command[0], interpreter], python)
     head = head_of(project.layout.root)
     at = {} if head is None else {"commit": head}

@@ -132,8 +132,9 @@ def test_its_words_alone_make_no_baseline(tmp_path: Path) -> None:
     asked(journey, "init")
     asked(journey, "plan", "approve")
     asked(journey, "experiment", "new", "--hypothesis", "The starting code, as it is")
-    refused = asked(journey, "baseline", "--seeds", "6", "--json", code=2).document["error"]
-    assert refused["code"] == "experiment_undecided"
+    # An agent may have one open, and that one is no baseline.
+    refused = journey.harness("baseline", "--seeds", "6", "--json", CLAUDECODE="1")
+    assert refused.document["error"]["code"] == "experiment_undecided"
     with open_project(journey.root, journey.environment(), read_only=True) as project:
         (one,) = project.ledger.experiments()
         planned = seeds_for(project.plan().basis, 3)

@@ -106,7 +106,6 @@ def mended(tmp_path_factory: pytest.TempPathFactory) -> Story:
     story.write("train.py", BROKEN_TRAIN)
     story.write("predict.py", BROKEN_PREDICT)
     story("untrained", "try", IDEA, "--set", "kind=centroids", "--", "python", "train.py", code=1)
-    story("another", "try", "another idea", "--json", code=2)
     story.write("train.py", TRAIN)
     story("unscored", "try", "--json", code=1)
     story.write("plot.py", "# Nobody runs this\n")
@@ -129,13 +128,6 @@ def test_a_failed_training_says_its_own_error_and_what_there_is(mended: Story) -
     assert answer.stdout.endswith("`harness try --continue`\n")
     assert "exp-0001  opened in .harness/experiments/exp-0001" in answer.stderr
     assert "exp-0001/run-01" in answer.stderr
-
-
-def test_meanwhile_no_other_is_opened(mended: Story) -> None:
-    error = mended.error("another")
-    assert error["code"] == "experiment_undecided"
-    assert "`harness try --continue`" in error["hint"]
-    assert "`harness gate reject exp-0001" in error["hint"]
 
 
 def test_without_an_idea_it_goes_on_with_the_command_and_values_that_it_had(

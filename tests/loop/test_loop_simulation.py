@@ -191,7 +191,12 @@ def test_the_loop_stops_whatever_happens(data: st.DataObject) -> None:
         mode=data.draw(st.sampled_from(GateMode)),
         references=data.draw(st.booleans()),
     )
-    end = World(data.draw, LoopState(limits=plan, spent=LoopSpending(held_out_left=5))).run()
+    begun = LoopState(
+        limits=plan,
+        spent=LoopSpending(held_out_left=5),
+        parallel=data.draw(st.integers(1, 3)),
+    )
+    end = World(data.draw, begun).run()
     assert end.reason in StopReason
     assert end.detail
     assert (end.reason is StopReason.WAITING) <= (plan.mode is not GateMode.FULL_AUTO)

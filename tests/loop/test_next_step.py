@@ -16,7 +16,7 @@ from harness.domain.statuses import (
     Verdict,
 )
 from harness.loop.next_step import next_step
-from harness.loop.state import LoopSpending, LoopState
+from harness.loop.state import ExperimentState, LoopSpending, LoopState
 from harness.loop.steps import (
     Build,
     CheckGate,
@@ -457,3 +457,65 @@ def test_what_another_tree_found_last_is_not_told_to_this_ones_builder() -> None
     first = next_step(state(later))
     assert isinstance(first, Build)
     assert first.findings == ()
+
+
+TRAINING = runs(RunStatus.RUNNING, supervised=True)
+
+
+def beside(*experiments: ExperimentState, parallel: int = 2, **changes: Any) -> str:
+    return next_step(state(*experiments, parallel=parallel, **changes)).key
+
+
+def test_while_the_oldest_trains_the_next_one_is_opened_up_to_the_number() -> None:
+    first, second = experiment(1, runs=TRAINING), experiment(2, runs=TRAINING)
+    assert beside(first, parallel=1) == "wait-exp-0001"
+    assert beside(first) == "build-2-1"
+    assert beside(first, second) == "wait-exp-0001"
+    assert beside(first, second, parallel=3) == "build-3-1"
+    # One that was opened and has no run yet is gone on with first.
+    assert beside(first, experiment(2), parallel=3) == "build-2-1"
+
+
+def test_a_later_one_waits_for_its_turn_whatever_is_due() -> None:
+    first = experiment(1, runs=TRAINING)
+    trained = experiment(2, runs=DONE, awaiting=ALL)
+    assert beside(first, trained) == "wait-exp-0001"
+    assert beside(first, judged(2)) == "wait-exp-0001"
+    done = experiment(1, runs=DONE, awaiting=ALL)
+    assert beside(done, experiment(2, runs=TRAINING)) == "evaluate-exp-0001-validation"
+    kept = closed(1, KEPT, held_out=verdict(tier=Tier.COULD), improved=True)
+    target = limits(stop_tier=Tier.SHOULD)
+    assert beside(kept, trained, limits=target, sessions=BUILT) == "evaluate-exp-0002-validation"
+    # The target is reached: what is open is finished, and nothing is opened beside it.
+    assert beside(kept, experiment(2, runs=TRAINING), limits=target) == "wait-exp-0002"
+
+
+def test_what_lost_its_supervisor_trains_again_also_before_its_turn() -> None:
+    first = experiment(1, runs=TRAINING)
+    left = experiment(2, runs=runs(RunStatus.RUNNING))
+    assert beside(first, left) == "recover-exp-0002"
+    lost = experiment(2, runs=runs(RunStatus.COMPLETED, RunStatus.LOST), argv=("a",))
+    assert beside(first, lost) == "train-exp-0002"
+    # Between two seeds nothing of it is open, and its supervisor lives.
+    assert beside(first, replace(lost, held=True)) == "wait-exp-0001"
+    assert beside(replace(lost, held=True), parallel=1) == "wait-exp-0002"
+
+
+def test_the_budget_and_patience_open_nothing_beside_and_end_nothing() -> None:
+    first = experiment(1, runs=TRAINING)
+    assert beside(first, limits=limits(experiments=1)) == "wait-exp-0001"
+    failed = [closed(n, DISCARDED, validation=verdict(Verdict.FAIL)) for n in (1, 2, 3)]
+    assert beside(*failed, experiment(4, runs=TRAINING)) == "wait-exp-0004"
+    # Undecided ones say nothing yet of a lack of progress.
+    assert beside(*failed[:2], experiment(3, runs=TRAINING)) == "build-4-1"
+
+
+def test_failed_runs_are_not_tried_again_with_a_later_ones_files() -> None:
+    failed = verdict(Verdict.INCONCLUSIVE, better=None)
+    stopped = runs(RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.COMPLETED)
+    first = judged(1, runs=stopped, validation=failed)
+    assert beside(first, sessions=READ) == "build-1-2"
+    step = next_step(state(first, experiment(2, runs=TRAINING), sessions=READ, parallel=2))
+    assert isinstance(step, Decide)
+    assert step.kind is DecisionKind.DISCARD
+    assert "a later experiment" in step.reason

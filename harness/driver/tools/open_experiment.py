@@ -36,6 +36,7 @@ async def open_experiment(context: ToolContext, arguments: OpenExperimentArgumen
         parent=context.parent,
         by=context.by,
         session=context.session or None,
+        parallel=context.parallel,
     )
     context.current = experiment.id
     context.on_change()

@@ -10,6 +10,11 @@ from harness.errors import UsageError
 
 REGISTER_SECONDS = 60.0
 STARTS = 3
+ALONE = "Call run_status with wait_seconds until its state is ended."
+BESIDE = (
+    "Call run_status once, with wait_seconds 60. If it failed, fix the cause and start it again;"
+    " else end your session: the harness follows its training, and others train beside it."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +47,7 @@ async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answe
     problem = context.supervisor.problem() if context.supervisor is not None else None
     if problem is not None and _run_ids(context, experiment.id) <= before:
         raise UsageError(problem["message"], hint=problem["hint"], code=problem["code"])
-    return {**answer, "next": "Call run_status with wait_seconds until its state is ended."}
+    return {**answer, "next": BESIDE if context.parallel > 1 else ALONE}
 
 
 async def _start(
@@ -67,6 +72,7 @@ async def _start(
             sandbox=context.sandbox,
             session=context.session or None,
             verb=("train", *taken),
+            slots=context.parallel,
         )
         await context.wait_until(registered_or_ended, REGISTER_SECONDS)
         # Killed before it registered a run: nothing was begun, so it is safe to start again.
