@@ -14,7 +14,7 @@ from harness.ledger.failures import damaged
 from harness.ledger.replay import rebuild_state
 from harness.ledger.schema import APPLICATION_ID, KEPT, TABLES, Table, facts
 
-STATE_VERSION = 18
+STATE_VERSION = 19
 """Raise it with every change of a state table, or of what a fact does to one."""
 
 

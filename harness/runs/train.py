@@ -192,12 +192,8 @@ def _train_seeds(
     )
     with contextlib.closing(PredictTrial(job, job.sandbox)) as trial:
         for seed in missing:
-            task = seed_run(
-                seed=seed,
-                limits=limits,
-                stopped=stopped.get(seed),
-                trial=trial,
-            )
+            before = stopped.get(seed)
+            task = seed_run(seed=seed, limits=limits, stopped=before, trial=trial)
             try:
                 report = supervise(task, interrupts)
             except _BudgetSpentError as spent:

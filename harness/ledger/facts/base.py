@@ -204,6 +204,12 @@ def read_findings(value: Sequence[Any]) -> tuple[Finding, ...]:
     return tuple(Finding.from_plain(plain) for plain in value)
 
 
+def first_finding(plain: list[Body]) -> str | None:
+    if not plain:
+        return None
+    return f"[{plain[0].get('code', '?')}] {plain[0].get('message', '')}".strip()
+
+
 def tail_number(identifier: str) -> int:
     """The number at the end of "v-000001", "d-0001" or "p-0001"; 0 when there is none."""
     digits = identifier.rpartition("-")[2]

@@ -19,6 +19,7 @@ from harness.ledger.facts.base import (
     State,
     existing,
     finite,
+    first_finding,
     from_body,
     log,
     next_number,
@@ -29,7 +30,7 @@ from harness.ledger.facts.base import (
     word,
 )
 from harness.ledger.facts.experiment import find_experiment, summarise
-from harness.ledger.facts.run import find_run, first_finding
+from harness.ledger.facts.run import find_run
 from harness.ledger.schema import INTEGER, JSON, TEXT, Table, index, keys, log_columns, required
 
 

@@ -31,6 +31,7 @@ from harness.ledger.facts.base import (
     Transaction,
     existing,
     finite,
+    first_finding,
     from_body,
     listed,
     log,
@@ -47,6 +48,7 @@ from harness.ledger.facts.experiment import (
     require_open,
     summarise,
 )
+from harness.ledger.facts.parts import named, said
 from harness.ledger.schema import (
     FLOAT,
     INTEGER,
@@ -60,6 +62,8 @@ from harness.ledger.schema import (
     required,
 )
 from harness.ledger.state import SqlState
+
+_PARTS = ("data", "environment")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +81,7 @@ class RunRegistered(Fact):
     argv: list[str]
     code: str  # hash of the code snapshot's manifest (code.json)
     data: dict[str, str]  # split name -> hash of its file
-    environment: dict[str, Any]
+    environment: dict[str, Any]  # as data: in full, or {same: HASH} of what an earlier fact says
     sandbox: str
     token: str  # SHA-256 of the run's link token; the token itself is only in the training process
     session: str | None = None
@@ -96,16 +100,15 @@ class RunRegistered(Fact):
         existing(state, fact, "experiments", body["experiment"])
         row = {
             **without(body, "run"),
+            **{name: said(state, fact, body[name]) for name in _PARTS},
             "id": body["run"],
             "number": run_number(body["run"]),
             "status": RunStatus.PENDING.value,
             "registered_at": fact.at,
-            "supervisor": {},
+            **{name: {} for name in ("supervisor", "files", "resources")},
             "reason": "",
             "rows": 0,
-            "files": {},
             "findings": [],
-            "resources": {},
         }
         state.insert("runs", row)
 
@@ -163,7 +166,8 @@ class RunResumed(Fact):
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
         before = existing(state, fact, "runs", *_key(body))
         # Rows, seconds and resources stay: they count for all attempts, as the weakest caller does.
-        changes: Body = {name: body[name] for name in ("attempt", "environment", "session")}
+        changes: Body = {name: body[name] for name in ("attempt", "session")}
+        changes["environment"] = said(state, fact, body["environment"])
         callers = (Caller.read(before["caller"]), Caller.read(body.get("caller")))
         changes["caller"] = str(weakest(*callers))
         changes |= {"status": RunStatus.PENDING.value, "job": None, "files": {}, "reason": ""}
@@ -272,12 +276,6 @@ def find_run(state: State, experiment: str, run: str) -> Row:
     return row
 
 
-def first_finding(plain: list[Body]) -> str | None:
-    if not plain:
-        return None
-    return f"[{plain[0].get('code', '?')}] {plain[0].get('message', '')}".strip()
-
-
 def _key(body: Body) -> tuple[str, str]:
     return body["experiment"], body["run"]
 
@@ -312,6 +310,7 @@ _RUNS = (
 _UNENDED = listed((RunStatus.PENDING, RunStatus.RUNNING))
 _OF_IT = "experiment = :experiment"
 _OF_SEED = f"{_OF_IT} AND seed = :seed"
+_OF_PLAN = "SELECT id FROM experiments WHERE plan = :plan"
 
 
 class RunLedger(LedgerPart):
@@ -321,8 +320,8 @@ class RunLedger(LedgerPart):
             return _found(SqlState(connection), experiment, run)
 
     def runs(self, experiment: str) -> list[Run]:
-        query = f"{_RUNS} WHERE runs.experiment = :experiment ORDER BY runs.number"
-        return self._read(query, experiment=experiment)
+        of_it = "runs.experiment = :experiment ORDER BY runs.number"
+        return self._read(f"{_RUNS} WHERE {of_it}", experiment=experiment)
 
     def open_runs(self) -> list[Run]:
         """Those that are pending or running, by (time of registration, experiment, number)."""
@@ -334,8 +333,7 @@ class RunLedger(LedgerPart):
 
     def training_seconds(self, plan: str) -> float:
         """Seconds of training by all ended runs under the plan, however they ended."""
-        of_plan = "SELECT id FROM experiments WHERE plan = :plan"
-        query = f"SELECT sum(seconds) FROM runs WHERE experiment IN ({of_plan})"
+        query = f"SELECT sum(seconds) FROM runs WHERE experiment IN ({_OF_PLAN})"
         return float(self._value(query, plan=plan) or 0.0)
 
     def alarms(self, experiment: str, run: str | None = None) -> list[RaisedAlarm]:
@@ -357,6 +355,7 @@ class RunLedger(LedgerPart):
             same_seed = f"SELECT count(*) FROM runs WHERE {_OF_SEED}"
             attempt = int(writer.connection.value(same_seed, **of_it, seed=seed)) + 1
             fields["argv"] = list(fields["argv"])
+            fields |= {name: named(writer.state, fields[name]) for name in _PARTS}
             writer.append(
                 RunRegistered(experiment=experiment, run=run, seed=seed, attempt=attempt, **fields)
             )
@@ -382,7 +381,7 @@ class RunLedger(LedgerPart):
                     experiment=experiment,
                     run=run,
                     attempt=next_number(writer, "runs", "attempt", _OF_SEED, **own),
-                    environment=environment,
+                    environment=named(writer.state, environment),
                     session=session,
                     caller=caller,
                 )
