@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.detectors.kinds import WatchSettings
 from harness.detectors.watch import RunWatch
+from harness.detectors.watch_settings import WatchSettings
 
 Rows = Sequence[Mapping[str, Any]]
 _WIDEN, _LEAST = 1.0, 0.05

@@ -184,6 +184,8 @@ class Run:
 
 def factor(schedule: str, step: int, total: int) -> float:
     """The part of the learning rate that a schedule gives at a step."""
+    if ":" in schedule:
+        return _cycle(schedule, step)
     part = step / max(total, 1)
     warm = min(1.0, (step + 1) / (0.1 * total))
     return {
@@ -196,6 +198,15 @@ def factor(schedule: str, step: int, total: int) -> float:
         "one_cycle": part / 0.3 if part < 0.3 else (1 - part) / 0.7,
         "inverse_root": warm / math.sqrt(max(1.0, step / (0.1 * total))),
     }[schedule]
+
+
+def _cycle(schedule: str, step: int) -> float:
+    """`triangular:ROWS` or `sgdr:ROWS`, for ten steps a row."""
+    name, _, rows = schedule.partition(":")
+    place = step / (10 * int(rows)) % 1
+    if name == "sgdr":
+        return 0.5 * (1 + math.cos(math.pi * place))
+    return 0.05 + 0.95 * (1 - abs(2 * place - 1))
 
 
 def _part(split: Split, share: float, seed: int) -> Split:

@@ -1,100 +1,27 @@
-"""The base of every detector: row, metric, series, episode, alarm.
+"""The base of every detector: metric, series, episode, alarm.
 
 A new detector is one file with a class below SeriesDetector, PairDetector or RunDetector, and one
 row in `kinds.KINDS` that names it.
 """
 
-import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Mapping
-from datetime import datetime
 from enum import Enum, auto
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from harness.detectors.alarm import Alarm, Point, Severity
-from harness.detectors.kinds import KINDS, WatchSettings
+from harness.detectors.kinds import KINDS
 from harness.detectors.metric_names import MetricRole
-from harness.domain.plain_text import plain_name
+from harness.detectors.rows import WatchedRow
+from harness.detectors.watch_settings import WatchSettings
 
 Thresholds = Mapping[str, float]
 """Name, e.g. "loss_spike.spreads" -> value."""
 _FIRST = 3
 _NORMAL_IQR = 1.349
 """Interquartile range of the standard normal distribution."""
-_COUNTERS = frozenset({"epoch", "step", "global_step", "iteration", "iter", "_step"})
-_NAMES = frozenset({"t", "event", "run", "token", "status", "path", "error", "note"})
-_NAMES |= {"config", "seed", "attempt", "final"}
-_KNOWN = _COUNTERS | _NAMES | {"metrics", "learning_rate"}
-
-
-class WatchedRow(NamedTuple):
-    """One row as detectors see it, whichever logger wrote it."""
-
-    number: int
-    """Position in the stream, from 1."""
-    event: str
-    """start, epoch, checkpoint, attempt or end; "epoch" for rows of other loggers."""
-    epoch: float | None
-    step: float | None
-    metrics: dict[str, float]
-    """Name -> value; NaN and infinities are floats."""
-    learning_rate: float | None
-    seconds: float | None
-    """Unix time, in seconds."""
-
-    @property
-    def place(self) -> float | None:
-        return self.epoch if self.epoch is not None else self.step
-
-
-def row_from(plain: Mapping[str, Any], number: int) -> WatchedRow:
-    """A row as readers of metrics files return it: numbers under `metrics`, or flat beside the
-    counters."""
-    event = plain.get("event")
-    inner = plain.get("metrics")
-    # `type(...) is`, here and below: a bool is an int for isinstance, and no measured value.
-    metrics: dict[str, float] = {}
-    if type(inner) is dict:
-        for key, value in inner.items():
-            if type(value) is float or type(value) is int:
-                metrics[plain_name(key)] = value
-    for key in plain:
-        if key not in _KNOWN:
-            value = plain[key]
-            if type(value) is float or type(value) is int:
-                metrics[plain_name(key)] = value
-    rate = plain.get("learning_rate")
-    if type(rate) is not float and type(rate) is not int:
-        rate = metrics.pop("learning_rate", None)
-    return WatchedRow(
-        number,
-        event if type(event) is str else "epoch",
-        _number(plain.get("epoch")),
-        _number(
-            plain.get("step", plain.get("global_step", plain.get("iteration", plain.get("_step"))))
-        ),
-        metrics,
-        # Two spellings; a learning rate under `metrics` is taken out of them above.
-        rate if rate is not None else _number(plain.get("lr")),
-        _seconds(plain.get("t")),
-    )
-
-
-def _number(value: Any) -> float | None:
-    if type(value) is int or (type(value) is float and math.isfinite(value)):
-        return value
-    return None
-
-
-def _seconds(value: Any) -> float | None:
-    if type(value) is not str:
-        return _number(value)
-    try:
-        return datetime.fromisoformat(value).timestamp()
-    except ValueError:
-        return None
 
 
 class Window:
@@ -192,6 +119,12 @@ class Series:
             self.lowest = min(self.lowest, value)
             self.level = sorted(self._first)[(len(self._first) - 1) // 2]
 
+    @property
+    def recent(self) -> float:
+        """The median of the newest three finite values; NaN before the first."""
+        values = sorted([v for _, _, v in self.points if v - v == 0][-3:])
+        return values[(len(values) - 1) // 2] if values else self.last
+
     def evidence(self, rows: int) -> tuple[Point, ...]:
         """The newest `rows` points, at most eight."""
         return tuple(
@@ -208,14 +141,18 @@ class EpisodeChange(Enum):
 
 
 class Episode:
-    """Count consecutive wrong rows: warn after `rows`, fatal after `fatal_rows`, over after `rows`
-    right ones. Fewer wrong rows leave no trace."""
+    """Count consecutive wrong rows: warn after `rows`, fatal after `fatal_rows`, over after `calm`
+    right ones (default `rows`), twice as many each further time: it does not come and go. Fewer
+    wrong rows leave no trace."""
 
-    __slots__ = ("_calm", "_fatal_rows", "_raised", "_rows", "active", "hits")
+    __slots__ = ("_calm", "_fatal_rows", "_needed", "_raised", "_rows", "active", "hits")
 
-    def __init__(self, rows: float, fatal_rows: float | None = None) -> None:
+    def __init__(
+        self, rows: float, fatal_rows: float | None = None, *, calm: float | None = None
+    ) -> None:
         # Fatal never comes before the warning, even when a plan sets its threshold lower.
         self._rows, self._fatal_rows = rows, None if fatal_rows is None else max(rows, fatal_rows)
+        self._needed = rows if calm is None else calm
         self.hits = 0
         self._calm = 0
         self._raised = 0  # 1 after the warning, 2 after the fatal alarm
@@ -230,8 +167,9 @@ class Episode:
         if not wrong:
             self.hits = 0
             self._calm += 1
-            if self._raised and self._calm >= self._rows:
+            if self._raised and self._calm >= self._needed:
                 self._raised = 0
+                self._needed *= 2
                 self.active = False
                 return EpisodeChange.OVER
             self.active = self._raised > 0
@@ -274,6 +212,21 @@ class Surroundings(Protocol):
     """Whether this is reinforcement learning, where the size of the loss says nothing."""
     preference: bool
     """Whether this is preference training: it logs a margin of rewards."""
+    policy: bool
+    """Whether anything says that a policy is trained: a reward, an episode, a clipped ratio."""
+    improving: bool
+    """Whether a value on other rows was best in one of the last rows."""
+    judged: frozenset[str]
+    """The plan's metrics; what they say goes before all others."""
+    later_scores: list[Series]
+    """Scores on rows that are not trained on."""
+    reward: Series | None
+    sides: dict[str, Series]
+    """Of a policy, the first of each: kl, entropy, length."""
+
+    @property
+    def solved(self) -> bool:
+        """Whether the reward rose to its best and stays there."""
 
 
 class Detector(ABC):
@@ -325,6 +278,10 @@ class SeriesDetector(Detector):
     def resumed(self, series: Series) -> None:
         """The command was restarted: rows from here on are of a new attempt."""
         return
+
+    def kept(self, series: Series, row: WatchedRow) -> Alarm | None:
+        """The final checkpoint was saved; `row` holds its epoch."""
+        return None
 
 
 class PairDetector(Detector):

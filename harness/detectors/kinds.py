@@ -1,5 +1,4 @@
-"""The table of alarms: meaning, thresholds with their source, what to try, and the detectors; and
-what a plan sets of it.
+"""The table of alarms: meaning, thresholds with their source, what to try, and the detectors.
 
 A threshold whose source is "measured" was chosen on one half of the injected faults and healthy
 runs of `make detectors` and reported on the other half. Detectors see a value in the order of the
@@ -7,42 +6,21 @@ table, which is also the order of one row's alarms.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
-from functools import cached_property
-from typing import NamedTuple
 
-from harness.domain.late import Late, dataclass
-from harness.domain.statuses import Direction
-from harness.errors import UsageError
+from harness.detectors.alarm_kind import AlarmKind, Threshold, persistent
 
 STOP_ON = ("non_finite", "divergence")
 """Fatal alarms that stop a run unless the plan says otherwise."""
 
 
-class Threshold(NamedTuple):
-    value: float
-    unit: str
-    source: str
-
-
-class AlarmKind(NamedTuple):
-    meaning: str
-    thresholds: Mapping[str, Threshold]
-    tries: tuple[str, ...]
-    detectors: tuple[str, ...]
-    """Classes, as "module:name"; imported when a watch begins, not with this table."""
-
-
-_PERSISTENCE = "persistence before an alarm: one row decides nothing (measured)"
-
 KINDS: Mapping[str, AlarmKind] = {
     "non_finite": AlarmKind(
         "A watched value is NaN or infinite, row after row.",
         {
-            "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
-            "fatal_rows": Threshold(3, "rows in a row until it is fatal", _PERSISTENCE),
-            "often": Threshold(4, "rows, not in a row, until the warning", _PERSISTENCE),
-            "within": Threshold(10, "rows that hold so many", _PERSISTENCE),
+            "rows": persistent(2),
+            "fatal_rows": persistent(3, "rows in a row until it is fatal"),
+            "often": persistent(4, "rows, not in a row, until the warning"),
+            "within": persistent(10, "rows that hold so many"),
             "gradient_rows": Threshold(
                 8,
                 "rows in a row, for a gradient norm",
@@ -63,7 +41,7 @@ KINDS: Mapping[str, AlarmKind] = {
         {
             "worse": Threshold(0.1, "of the best value, for a loss", "measured"),
             "worse_score": Threshold(0.1, "of the best value, for a score", "measured"),
-            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+            "rows": persistent(3),
             "improves": Threshold(0.3, "of the training loss, since the best", "measured"),
             "gap": Threshold(2.0, "times the training loss", "measured"),
             "memorizes": Threshold(
@@ -76,7 +54,7 @@ KINDS: Mapping[str, AlarmKind] = {
             "If it starts in the first rows, compare the labels of both splits: shuffled labels"
             " look like this.",
         ),
-        ("harness.detectors.learning:Overfit",),
+        ("harness.detectors.overfitting:Overfit",),
     ),
     "divergence": AlarmKind(
         "A loss went well above where it started, or far above its best, and stays there.",
@@ -88,8 +66,8 @@ KINDS: Mapping[str, AlarmKind] = {
             "nats": Threshold(
                 20.0, "nats, beside an accuracy", "a uniform guess among 50,000 classes has 10.8"
             ),
-            "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
-            "fatal_rows": Threshold(6, "rows in a row until it is fatal", _PERSISTENCE),
+            "rows": persistent(2),
+            "fatal_rows": persistent(6, "rows in a row until it is fatal"),
         },
         (
             "Lower the learning rate by 3 to 10 times, or warm it up.",
@@ -110,7 +88,7 @@ KINDS: Mapping[str, AlarmKind] = {
                 "OLMo 2 (arXiv 2501.00656): spike score, 7 sd",
             ),
             "ratio": Threshold(1.5, "times the recent median", "measured"),
-            "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
+            "rows": persistent(2),
             "recovery_rows": Threshold(
                 20, "rows within which a return counts as a recovery", "measured"
             ),
@@ -135,10 +113,8 @@ KINDS: Mapping[str, AlarmKind] = {
     "stall": AlarmKind(
         "A training loss repeats to the last bit: nothing is learned or the logger repeats itself.",
         {
-            "rows": Threshold(3, "equal rows after the first until the warning", _PERSISTENCE),
-            "rounded_rows": Threshold(
-                10, "the same, for values of at most four decimals", _PERSISTENCE
-            ),
+            "rows": persistent(3, "equal rows after the first until the warning"),
+            "rounded_rows": persistent(10, "the same, for values of at most four decimals"),
         },
         ("Check that optimizer.step() runs and that parameters require gradients.",),
         ("harness.detectors.losses:Stall",),
@@ -152,11 +128,11 @@ KINDS: Mapping[str, AlarmKind] = {
                 "relative distance of the loss from -ln(accuracy)",
                 "a uniform guess has loss -ln(1/k)",
             ),
-            "rows": Threshold(4, "rows at chance until the warning", _PERSISTENCE),
-            "flat_rows": Threshold(8, "rows without improvement until the warning", _PERSISTENCE),
-            "still_rows": Threshold(
-                40, "rows in which a return is the same to the last bit", _PERSISTENCE
-            ),
+            "rows": persistent(4, "rows at chance until the warning"),
+            "flat_rows": persistent(8, "rows without improvement until the warning"),
+            "still_rows": persistent(40, "rows in which a return is the same to the last bit"),
+            "score_rows": persistent(12, "rows in which a low score stays where it began"),
+            "score_moves": Threshold(0.02, "of the scale: it moves", "made rows"),
             "share": Threshold(0.1, "of the planned epochs that must have passed", "measured"),
         },
         (
@@ -168,11 +144,43 @@ KINDS: Mapping[str, AlarmKind] = {
             "harness.detectors.learning:NoProgress",
             "harness.detectors.learning:StillReturn",
             "harness.detectors.learning:Chance",
+            "harness.detectors.scores:StillScore",
         ),
+    ),
+    "out_of_range": AlarmKind(
+        "A metric has a value that its name rules out.",
+        {
+            "slack": Threshold(1e-6, "beyond the range", "rounding"),
+            "rows": persistent(3),
+        },
+        (
+            "Check the unit (a share or a percentage), the denominator, and sums that were not"
+            " divided.",
+            "A negative cross-entropy: check the sign of the loss and the coding of the labels.",
+        ),
+        ("harness.detectors.scores:OutOfRange", "harness.detectors.scores:NegativeLoss"),
+    ),
+    "score_collapse": AlarmKind(
+        "A score lost a large part of its best, whatever the loss does.",
+        {
+            "share": Threshold(0.4, "of its best level", "made rows"),
+            "rows": persistent(4),
+        },
+        (
+            "Compare the scored rows, the label order and the model's mode with those of the best"
+            " row.",
+            "Lower the weight decay; go back to the checkpoint of the best row.",
+        ),
+        ("harness.detectors.scores:ScoreCollapse",),
     ),
     "plateau": AlarmKind(
         "The training loss has not improved for a long part of the run.",
-        {"share": Threshold(0.5, "of the planned epochs or steps without a new best", "measured")},
+        {
+            "share": Threshold(
+                0.5, "of the planned epochs or steps without a new best", "measured"
+            ),
+            "improvement": Threshold(0.01, "of the loss: clearly better", "made rows"),
+        },
         ("Lower the learning rate, or stop here and use the time for another hypothesis.",),
         ("harness.detectors.learning:Plateau",),
     ),
@@ -188,7 +196,7 @@ KINDS: Mapping[str, AlarmKind] = {
             "rising": Threshold(
                 0.75, "of the recent rows (average over 8) above the one before", "measured"
             ),
-            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+            "rows": persistent(3),
         },
         (
             "Clip the gradient norm.",
@@ -201,7 +209,7 @@ KINDS: Mapping[str, AlarmKind] = {
         {
             "ratio": Threshold(1e-4, "of the level of the first rows", "measured"),
             "absolute": Threshold(1e-7, "gradient norm", "AutoTrainer (ICSE 2021) uses 1e-7"),
-            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+            "rows": persistent(3),
         },
         (
             "Look at the initialization and the activation (ReLU units that are all zero,"
@@ -216,7 +224,7 @@ KINDS: Mapping[str, AlarmKind] = {
         {
             "ratio": Threshold(3.0, "times the usual time of a row", "measured"),
             "floor": Threshold(0.1, "seconds a row, below which no row is slow", "measured"),
-            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+            "rows": persistent(3),
         },
         (
             "Look at the data loader (workers, disk, network), other load, thermal limits and"
@@ -225,6 +233,23 @@ KINDS: Mapping[str, AlarmKind] = {
         (
             "harness.detectors.resources:SlowRows",
             "harness.detectors.resources:LoggedThroughput",
+        ),
+    ),
+    "short_rows": AlarmKind(
+        "A row holds far less training than before: fewer samples or steps, or hardly any time.",
+        {
+            "share": Threshold(0.3, "of the usual samples or steps", "made rows"),
+            "faster": Threshold(8.0, "times faster than the usual row", "made rows"),
+            "floor": Threshold(1.0, "seconds a row, below which none is told", "made rows"),
+            "rows": persistent(4),
+        },
+        (
+            "Count the batches of an epoch: a loader that was used up, a sampler that was not set"
+            " anew, a break in the loop.",
+        ),
+        (
+            "harness.detectors.row_sizes:FewSamples",
+            "harness.detectors.row_sizes:ShortRows",
         ),
     ),
     "no_checkpoint": AlarmKind(
@@ -243,10 +268,15 @@ KINDS: Mapping[str, AlarmKind] = {
         ("harness.detectors.resources:NoCheckpoint",),
     ),
     "dead_learning_rate": AlarmKind(
-        "The learning rate is zero although training goes on.",
+        "The learning rate is zero, or next to it, although training goes on.",
         {
             "rate": Threshold(1e-12, "learning rate", "measured"),
-            "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
+            "of_peak": Threshold(1e-4, "of the highest rate: it trains no more", "made rows"),
+            "of_peak_left": Threshold(
+                0.2, "of the planned epochs left, for a rate above zero", "made rows"
+            ),
+            "of_peak_rows": persistent(12, "such rows, where the planned total is unknown"),
+            "rows": persistent(2),
             "left": Threshold(
                 0.1, "of the planned epochs that must be left", "schedules may end at zero"
             ),
@@ -261,12 +291,13 @@ KINDS: Mapping[str, AlarmKind] = {
         "Memory grows row after row and does not come back.",
         {
             "growth": Threshold(0.3, "over the level of the first rows", "measured"),
+            "so_far": Threshold(
+                0.1, "of growth, where the planned end would have the other", "made rows"
+            ),
             "rising": Threshold(
                 0.8, "of the recent rows that are above the one before", "measured"
             ),
-            "rows": Threshold(
-                4, "rows that are averaged; no alarm before twice as many", _PERSISTENCE
-            ),
+            "rows": persistent(4, "rows that are averaged; no alarm before twice as many"),
         },
         (
             "Look for kept tensors with a graph (append(loss) instead of loss.item()) and for"
@@ -281,7 +312,7 @@ KINDS: Mapping[str, AlarmKind] = {
                 4.0, "robust standard deviations above the median before the resume", "measured"
             ),
             "ratio": Threshold(1.15, "times the median before the resume", "measured"),
-            "rows": Threshold(2, "rows after the resume, all of them", _PERSISTENCE),
+            "rows": persistent(2, "rows after the resume, all of them"),
         },
         (
             "Restore optimizer, scheduler, scaler and random states;"
@@ -294,13 +325,32 @@ KINDS: Mapping[str, AlarmKind] = {
         {
             "share": Threshold(0.95, "of the groups", "TRL: frac_reward_zero_std"),
             "spread": Threshold(1e-6, "standard deviation", "measured"),
-            "rows": Threshold(4, "rows in a row until the warning", _PERSISTENCE),
+            "rows": persistent(4),
         },
         (
             "Check the reward for a constant; take harder or easier prompts, or more"
             " generations a prompt.",
         ),
         ("harness.detectors.preferences:RewardSpread",),
+    ),
+    "reward_gap": AlarmKind(
+        "The reward rises while what it should stand for does not.",
+        {
+            "rise": Threshold(0.2, "of the first level of the reward", "made rows"),
+            "fall": Threshold(
+                0.25, "of its best, for a score on other rows that is below its start", "made rows"
+            ),
+            "length": Threshold(1.5, "times the first length", "made rows"),
+            "kl": Threshold(1.0, "nats of KL", "made rows"),
+            "entropy": Threshold(0.4, "of the first entropy", "made rows"),
+            "rows": persistent(3),
+        },
+        (
+            "Read samples of the newest rows: what is rewarded that nobody wants (length, format,"
+            " a phrase)?",
+            "Go back to the checkpoint of the best other score; bound the reward, raise beta.",
+        ),
+        ("harness.detectors.reward_gap:RewardGap",),
     ),
     "kl_high": AlarmKind(
         "The policy is far from its reference.",
@@ -310,7 +360,7 @@ KINDS: Mapping[str, AlarmKind] = {
                 "nats a sequence or token, as logged",
                 "InstructGPT-style runs stay below 10; measured",
             ),
-            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+            "rows": persistent(3),
         },
         ("Raise beta or lower the learning rate; look at samples for reward hacking.",),
         ("harness.detectors.preferences:KlHigh",),
@@ -323,7 +373,7 @@ KINDS: Mapping[str, AlarmKind] = {
                 "of the highest entropy",
                 "DAPO (arXiv 2503.14476) shows the collapse; measured",
             ),
-            "rows": Threshold(5, "rows in a row until the warning", _PERSISTENCE),
+            "rows": persistent(5),
         },
         ("Raise the clip range's upper side or the temperature; add an entropy bonus.",),
         ("harness.detectors.preferences:EntropyCollapse",),
@@ -334,8 +384,8 @@ KINDS: Mapping[str, AlarmKind] = {
             "distance": Threshold(
                 2e-3, "from ln 2", "a margin of zero: eq. 7 of arXiv 2305.18290"
             ),
-            "rows": Threshold(8, "rows in a row until the warning", _PERSISTENCE),
-            "exact_rows": Threshold(3, "the same, at ln 2 to 1e-6", _PERSISTENCE),
+            "rows": persistent(20),
+            "exact_rows": persistent(3, "the same, at ln 2 to 1e-6"),
         },
         (
             "Check that adapters are trained, the reference is not the policy itself, rows are"
@@ -344,46 +394,3 @@ KINDS: Mapping[str, AlarmKind] = {
         ("harness.detectors.preferences:DpoStuck",),
     ),
 }
-
-
-def known_thresholds() -> dict[str, float]:
-    """Name, e.g. "stall.rows" -> value, for all kinds."""
-    return {
-        f"{code}.{name}": threshold.value
-        for code, kind in KINDS.items()
-        for name, threshold in kind.thresholds.items()
-    }
-
-
-@dataclass(frozen=True, kw_only=True)
-class WatchSettings(Late):
-    """A plan's settings of the watch.
-
-    Raises UsageError for a code or a threshold that is not in the table of kinds.
-    """
-
-    directions: Mapping[str, Direction] = field(default_factory=dict)
-    """Metric -> the plan's direction; for others the name decides."""
-    checkpoint_every: int | None = None
-    """Epochs; None when no checkpoints are expected."""
-    off: frozenset[str] = frozenset()
-    stop_on: frozenset[str] = frozenset(STOP_ON)
-    thresholds: Mapping[str, float] = field(default_factory=dict)
-    """Name, e.g. "stall.rows" -> another value."""
-
-    def __post_init__(self) -> None:
-        for code in sorted({*self.off, *self.stop_on}):
-            if code not in KINDS:
-                raise UsageError(
-                    f"There is no alarm {code!r}.", hint=f"Use one of {', '.join(KINDS)}."
-                )
-        for name in sorted(self.thresholds):
-            if name not in known_thresholds():
-                raise UsageError(
-                    f"There is no threshold {name!r}.",
-                    hint=f"Use one of {', '.join(known_thresholds())}.",
-                )
-
-    @cached_property
-    def limits(self) -> dict[str, float]:
-        return {**known_thresholds(), **self.thresholds}

@@ -1,4 +1,4 @@
-"""Detectors of learning: no progress, a plateau, overfitting, gradients that vanish or explode."""
+"""Detectors of learning: no progress, a plateau, gradients that vanish or explode."""
 
 import math
 
@@ -12,22 +12,24 @@ from harness.detectors.base import (
     Surroundings,
     Thresholds,
     WatchedMetric,
-    WatchedRow,
 )
 from harness.detectors.metric_names import MetricRole
+from harness.detectors.rows import WatchedRow
 
 _FINISHED = 0.02
 """Share of the first level: a loss below this has converged; a gradient of 0 is then no fault."""
 _STEPS = 8
 """Rows of steps that count as much as one row of an epoch."""
+_HIDES, _PATIENCE = 2.0, 15.0
+"""Square of noise in units of what is looked for that doubles the rows; at most so often."""
 _RECENT = 8
 _LEAST_ROWS = 10
 """Rows without a new best until it is a plateau."""
-_LEARNED = 0.15
-"""Share of the first level: a loss on other rows below this has learned, whatever training does."""
 _OFTEN = 0.5
 """Share of the rows: a loss with more new bests descends, however slowly."""
 _RETURNS = ("return", "reward", "ep_rew")
+_SAME = 1e-6
+"""Relative: a return that differs by less is the same."""
 _FALLS = 3
 """So many falls in a row are a descent: noise has them 1 time in 24."""
 _GUESS = 0.6
@@ -45,37 +47,45 @@ class NoProgress(SeriesDetector):
         self._limits = limits
         self._improvement = limits["no_progress.improvement"]
         self._rows, self._share = limits["no_progress.flat_rows"], limits["no_progress.share"]
-        self._raised = False
+        self._episode = Episode(1, calm=limits["no_progress.rows"])
+        self._start: float | None = None
+        """The level of the first rows, as wide as the one that is compared with it."""
 
     def feed(
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
     ) -> Alarm | None:
-        level = series.level
-        if level is None or series.count < self._rows:
+        if series.level is None or series.count < self._rows:
             return None
+        window = series.window
+        if self._start is None and window.count == window.size:
+            self._start = window.median
+        level = series.level if self._start is None or around.by_epoch else self._start
         # A falling loss, the usual case, ends here.
-        if not self._raised and series.window.median < (1 - self._improvement) * level:
+        if not self._episode.active and window.median < (1 - self._improvement) * level:
             return None
-        if around.reinforced or not self._enough(series, row, around):
+        if around.reinforced or not self._enough(series, row, around, level):
             return None
-        improved = (level - series.window.median) / abs(level) if level else 0.0
+        improved = (level - window.median) / abs(level) if level else 0.0
         # A slow steady descent improves little over the window, yet sets new bests all the time.
         descends = series.records > _OFTEN * series.count
         flat = improved < self._improvement and level > 0 and not descends and not around.knows
-        if flat == self._raised:
+        change = self._episode.step(flat)
+        if change is EpisodeChange.NOTHING:
             return None
-        self._raised = flat
         return self._alarm(
             "no_progress.improvement",
-            EpisodeChange.WARNING if flat else EpisodeChange.OVER,
+            change,
             row,
             series,
             f"{value:.4g} after {series.count + 1} rows, started at {level:.4g}",
         )
 
-    def _enough(self, series: Series, row: WatchedRow, around: Surroundings) -> bool:
-        """Whether there are enough rows; a row of a step shows less than one of an epoch."""
+    def _enough(self, series: Series, row: WatchedRow, around: Surroundings, level: float) -> bool:
+        """Whether there are enough rows: more of steps than of epochs, more where noise hides what
+        is looked for."""
         rows = self._rows if around.by_epoch else _STEPS * self._rows
+        hidden = series.window.spread / (self._improvement * abs(level)) if level else 0.0
+        rows *= 1 + min(hidden * hidden / _HIDES, _PATIENCE)
         total, epoch = around.total_epochs, row.epoch
         return series.count >= rows and (
             total is None or epoch is None or epoch >= self._share * total
@@ -98,7 +108,7 @@ class StillReturn(SeriesDetector):
     ) -> Alarm | None:
         if self._moved or series.level is None:
             return None
-        still = value == series.level
+        still = abs(value - series.level) <= _SAME * abs(series.level)
         if still and (self._raised or series.count + 1 < self._rows):
             return None
         self._moved = not still
@@ -176,7 +186,7 @@ class ExplodedLogits(PairDetector):
 
 
 class Plateau(SeriesDetector):
-    """No better training loss for a long part of the run; only a note."""
+    """No clearly better training loss for a long part of the run; only a note."""
 
     @staticmethod
     def watches(metric: WatchedMetric) -> bool:
@@ -184,15 +194,23 @@ class Plateau(SeriesDetector):
 
     def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
-        self._share = limits["plateau.share"]
+        self._share, self._least = limits["plateau.share"], limits["plateau.improvement"]
         self._raised = False
+        self._mark: float | None = None
+        """The best value when it was last clearly better, and where that was."""
+        self._row, self._epoch = 0, 0.0
 
     def feed(
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
     ) -> Alarm | None:
-        if self._raised or around.reinforced or row.number - series.best_row < _LEAST_ROWS:
+        level = value if series.level is None else series.level
+        mark = self._mark
+        if mark is None or mark - value > self._least * max(abs(mark), level - mark):
+            self._mark, self._row, self._epoch = value, row.number, row.epoch or 0.0
             return None
-        if self._passed(series, row, around) < self._share:
+        if self._raised or around.reinforced or row.number - self._row < _LEAST_ROWS:
+            return None
+        if self._passed(row, around) < self._share:
             return None
         self._raised = True
         return self._alarm(
@@ -200,88 +218,18 @@ class Plateau(SeriesDetector):
             EpisodeChange.WARNING,
             row,
             series,
-            f"no better than {series.best:.4g} since row {series.best_row}",
+            f"no better than {self._mark:.4g} since row {self._row}",
         ).at_most(Severity.NOTE)
 
-    @staticmethod
-    def _passed(series: Series, row: WatchedRow, around: Surroundings) -> float:
+    def _passed(self, row: WatchedRow, around: Surroundings) -> float:
         """The share of the run since the best value."""
-        epochs, best = around.total_epochs, series.best_epoch
-        if epochs is not None and row.epoch is not None and best is not None:
-            return (row.epoch - best) / epochs
+        if around.total_epochs is not None and row.epoch is not None:
+            return (row.epoch - self._epoch) / around.total_epochs
         if around.total_steps is None or row.step is None:
             return 0.0
         # The step of the best row is not kept: rows come evenly.
-        since = (row.number - series.best_row) / row.number
+        since = (row.number - self._row) / row.number
         return row.step * since / around.total_steps
-
-
-class Overfit(SeriesDetector):
-    """A value on rows that are not trained on gets worse while the training loss improves."""
-
-    @staticmethod
-    def watches(metric: WatchedMetric) -> bool:
-        return metric.later and metric.role in (MetricRole.LOSS, MetricRole.SCORE)
-
-    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
-        self._limits = limits
-        self._improves = limits["overfit.improves"]
-        self._worse = {1: limits["overfit.worse"], -1: limits["overfit.worse_score"]}
-        self._episode = Episode(limits["overfit.rows"])
-        self._at_best: float | None = None
-        """The training loss when this value was best."""
-
-    def feed(
-        self, series: Series, row: WatchedRow, value: float, around: Surroundings
-    ) -> Alarm | None:
-        training = around.training_loss
-        if training is None or not training.count or around.reinforced:
-            return None
-        # Training losses of single rows are noisy: their newest three count.
-        now = _newest(training)
-        if not series.count or (series.best - value) * series.sign > 0:
-            self._at_best = now
-        # Worse alone is no overfitting: the training loss must have gone on to improve since then.
-        best, before = series.best, self._at_best
-        if not series.count or before is None:
-            return None
-        worse = (value - best) * series.sign > self._worse[series.sign] * abs(best)
-        wrong = worse and before - now > self._improves * abs(before)
-        if series.sign > 0 and not wrong:
-            wrong = self._memorized(series, row, value, training, before)
-        if not wrong and (worse or not self._episode.active):
-            # While it is worse, noise of the training loss ends nothing.
-            return None
-        change = self._episode.step(wrong)
-        if change is EpisodeChange.NOTHING:
-            return None
-        return self._alarm(
-            "overfit.worse" if series.sign > 0 else "overfit.worse_score",
-            change,
-            row,
-            series,
-            f"{value:.4g}, best {best:.4g} (row {series.best_row}); {training.key} went from"
-            f" {before:.4g} on to {now:.4g}",
-            rows=5,
-        )
-
-    def _memorized(
-        self, series: Series, row: WatchedRow, value: float, training: Series, before: float
-    ) -> bool:
-        """Whether the training loss falls far below this one, which stopped without learning."""
-        level = series.level
-        return (
-            row.number - series.best_row >= 2
-            and level is not None
-            and value > max(self._limits["overfit.gap"] * training.last, _LEARNED * level)
-            and 0 < training.last < (1 - self._limits["overfit.memorizes"]) * before
-        )
-
-
-def _newest(series: Series) -> float:
-    """The median of the newest three finite values."""
-    values = [value for _, _, value in series.points if math.isfinite(value)][-3:]
-    return sorted(values)[(len(values) - 1) // 2] if values else series.last
 
 
 class Gradient(SeriesDetector):

@@ -14,9 +14,9 @@ from harness.detectors.base import (
     Surroundings,
     Thresholds,
     WatchedMetric,
-    WatchedRow,
 )
 from harness.detectors.metric_names import MetricRole
+from harness.detectors.rows import WatchedRow
 from harness.domain.words import some
 
 _ENOUGH = 8
@@ -35,6 +35,12 @@ _FAR = 1000.0
 """Times the first level: too far for any loss of a policy, when it is also"""
 _NO_POLICY = 100.0
 """above this, for such a loss often begins near 0."""
+_GROWN = 10.0
+"""Times the first level, after as many rises in a row as are enough: no loss of a policy."""
+_GROWS_FROM = 0.1
+"""A policy's loss begins at 0 and may rise to any small value, with its KL."""
+_COMES_DOWN = 0.85
+"""Of the row before."""
 _FINISHED = 0.02
 """Share of the first level: a loss below this has converged, and repeating is then no fault."""
 
@@ -116,24 +122,38 @@ class Divergence(SeriesDetector):
         self._best = limits["divergence.above_best"]
         self._episode = Episode(limits["divergence.rows"], limits["divergence.fatal_rows"])
         self._before = (float("-inf"), float("-inf"))
+        self._medians: deque[float] = deque(maxlen=4)
+        """The newest: `_highest` is of the rows before them."""
+        self._highest = float("-inf")
+        self._rises = 0
 
     def feed(
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
     ) -> Alarm | None:
         one, two = self._before
         self._before = (two, value)
+        self._rises = self._rises + 1 if value > two else 0
         level = series.level
+        # The median of three ignores one outlier, which is for the spike detector.
+        now = max(min(one, two), min(max(one, two), value))
+        if len(self._medians) == self._medians.maxlen:
+            self._highest = max(self._highest, self._medians[0])
+        self._medians.append(now)
         if level is None or (value <= level and not self._episode.active) or series.count < 2:
             return None
         if level <= 0:
             return None
-        # The median of three ignores one outlier, which is for the spike detector.
-        now = sorted((one, two, value))[1]
         wrong = now > self._start * level or (now > self._best * series.best > 0 and now > level)
         if around.reinforced:
-            # The size of a policy's loss says little, a thousand times it does.
+            # The size of a policy's loss says little; a thousand times it, or no end of rises, do.
             wrong = now > max(_FAR * level, _NO_POLICY)
-        change = self._episode.step(wrong and not around.rate_rose)
+            wrong = wrong or (self._rises >= _ENOUGH and now > _GROWN * max(level, _GROWS_FROM))
+        elif around.rate_rose:
+            # A restart lifts the loss, but not above all restarts before it.
+            wrong = wrong and now > self._start * max(level, self._highest)
+        if wrong and not self._episode.raised and _relearns(value, two, around):
+            return None
+        change = self._episode.step(wrong)
         if change is EpisodeChange.NOTHING:
             return None
         return self._alarm(
@@ -200,7 +220,8 @@ class Spike(SeriesDetector):
                 f"{self._height:.4g} for {some(rows, 'row')}, back at {value:.4g}",
                 rows=5,
             )
-        self._high += 1
+        # One that falls again, as after harder rows came in, learns them.
+        self._high += not _relearns(value, series.last, around)
         if self._high == (self._rows if around.by_epoch else _STEPS * self._rows):
             return self._alarm(
                 "loss_spike.spreads",
@@ -307,6 +328,11 @@ class ResumeJump(SeriesDetector):
             f" {self._bound:.4g}",
             rows=self._rows + 3,
         )
+
+
+def _relearns(value: float, before: float, around: Surroundings) -> bool:
+    """Whether a high loss comes down again, or helps on other rows."""
+    return value < _COMES_DOWN * before or around.improving
 
 
 def _converged(series: Series, value: float) -> bool:

@@ -53,6 +53,10 @@ _SMALLER = frozenset(
         "wer",
         "fid",
         "crossentropy",
+        "mlogloss",
+        "merror",
+        "rmsle",
+        "smape",
     ]
 )
 _LARGER = frozenset(
@@ -81,8 +85,27 @@ _LARGER = frozenset(
         "margin",
         "margins",
         "chrf",
+        "rew",
     ]
 )
+_PLAYERS = frozenset({"real", "fake"})
+_POLICY = frozenset(
+    ["policy", "reward", "rewards", "rew", "return", "returns", "episode", "rollout"]
+)
+_POLICY |= {"advantage", "advantages", "clipfrac", "clip", "completions", "ep"}
+_REWARDS = frozenset({"reward", "rewards", "rew", "return", "returns"})
+_NO_REWARD = frozenset(["std", "margin", "margins", "accuracies", "chosen", "rejected"])
+_NO_REWARD |= {"min", "max", "zero", "frac", "var", "scale", "clip"}
+_SAMPLES = frozenset(["samples", "examples", "batches", "images", "sequences"])
+_RUNNING = frozenset(["per", "seen", "total", "consumed", "processed", "cumulative", "skipped"])
+_SHARES = frozenset(
+    ["accuracy", "accuracies", "acc", "f1", "auc", "auroc", "auprc", "precision", "recall"]
+)
+_SHARES |= {"iou", "dice", "map", "map50"}
+_NOT_NEGATIVE = frozenset(
+    ["mse", "mae", "rmse", "mape", "rmsle", "logloss", "mlogloss", "merror", "bce", "wer", "cer"]
+)
+_NEGATED = frozenset(["neg", "negative", "delta", "diff", "gain", "change", "improvement"])
 
 
 @lru_cache(maxsize=4096)
@@ -91,7 +114,7 @@ def role_of(key: str) -> MetricRole:
     # The order decides where a name has words of two roles: `grad_norm/loss` is a gradient,
     # `reward_std` a spread and no score, `entropy_loss` a loss.
     words = _words(key)
-    if words & _ADVERSARIAL and words & _SMALLER:
+    if words & (_ADVERSARIAL | _PLAYERS) and words & _SMALLER:
         # Two players: neither loss falls, and a rise of one is no fault.
         return MetricRole.OTHER
     if {"policy", "gradient", "loss"} <= words:
@@ -127,6 +150,58 @@ def role_of(key: str) -> MetricRole:
 def is_total(key: str) -> bool:
     """Whether a loss is the whole training loss, not one of its parts."""
     return _words(key) <= _WHOLE
+
+
+@lru_cache(maxsize=4096)
+def range_of(key: str) -> tuple[float, float] | None:
+    """The least and the largest value that the name allows; None when it allows all.
+
+    A share may be a percentage."""
+    words = _words(key)
+    if words & _NEGATED or role_of(key) not in (MetricRole.LOSS, MetricRole.SCORE):
+        return None
+    if words & _SHARES and not words & _SMALLER:
+        return 0.0, 100.0
+    if "r2" in words:
+        return float("-inf"), 1.0
+    if words & {"ppl", "perplexity"}:
+        return 1.0, float("inf")
+    if words & {"log"}:
+        return None
+    if words & _NOT_NEGATIVE or {"cross", "entropy"} <= words:
+        return 0.0, float("inf")
+    return None
+
+
+@lru_cache(maxsize=4096)
+def of_reward(key: str) -> bool:
+    """Whether it is a reward or return as a whole, no part, spread or margin of one."""
+    words = _words(key)
+    return (
+        bool(words & _REWARDS)
+        and not words & _NO_REWARD
+        and "rewards/" not in key.lower()
+        and role_of(key) is MetricRole.SCORE
+    )
+
+
+@lru_cache(maxsize=4096)
+def counts_samples(key: str) -> bool:
+    """Whether it counts what one row was trained on."""
+    words = _words(key)
+    return bool(words & _SAMPLES) and not words & _RUNNING and role_of(key) is MetricRole.OTHER
+
+
+def is_length(key: str) -> bool:
+    """Whether it is the length of what a policy writes."""
+    words = _words(key)
+    return bool(words & {"length", "len", "lengths"}) and not words & {"min", "max", "ratio"}
+
+
+@lru_cache(maxsize=4096)
+def of_policy(key: str) -> bool:
+    """Whether only the training of a policy logs such a name."""
+    return bool(_words(key) & _POLICY)
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,7 @@ and only its gradient means something (TRL issue 2703).
 
 import math
 
-from harness.detectors.alarm import Alarm
+from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.base import (
     Episode,
     EpisodeChange,
@@ -15,10 +15,12 @@ from harness.detectors.base import (
     Surroundings,
     Thresholds,
     WatchedMetric,
-    WatchedRow,
 )
 from harness.detectors.metric_names import MetricRole
+from harness.detectors.rows import WatchedRow
 
+_NEAR_END = 0.7
+"""Of the groups: so many had no spread in the row before."""
 _EXACT = 1e-6
 """Distance from ln 2 that is no difference at all, in single precision."""
 
@@ -51,12 +53,19 @@ class RewardSpread(_ValueDetector):
         self._name = f"reward_spread_zero.{'share' if self._share else 'spread'}"
         self._limit = limits[self._name]
         self._episode = Episode(limits["reward_spread_zero.rows"])
+        self._slowly = False
 
     def feed(
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
     ) -> Alarm | None:
         wrong = value >= self._limit if self._share else abs(value) <= self._limit
-        return self._raised(self._name, self._episode.step(wrong), series, row, value)
+        if wrong and not self._episode.hits:
+            # Questions are solved one after the other; a reward that breaks does so at once.
+            near = value * _NEAR_END if self._share else (series.level or 0.0) * (1 - _NEAR_END)
+            self._slowly = series.last >= near if self._share else series.last <= near
+        alarm = self._raised(self._name, self._episode.step(wrong), series, row, value)
+        solved = self._slowly and around.solved
+        return alarm.at_most(Severity.NOTE) if alarm is not None and solved else alarm
 
 
 class KlHigh(_ValueDetector):
@@ -74,7 +83,9 @@ class KlHigh(_ValueDetector):
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
     ) -> Alarm | None:
         change = self._episode.step(value > self._limits["kl_high.kl"])
-        return self._raised("kl_high.kl", change, series, row, value)
+        alarm = self._raised("kl_high.kl", change, series, row, value)
+        # A variational encoder's divergence has no such bound.
+        return alarm if alarm is None or around.policy else alarm.at_most(Severity.NOTE)
 
 
 class EntropyCollapse(_ValueDetector):
@@ -94,8 +105,11 @@ class EntropyCollapse(_ValueDetector):
     ) -> Alarm | None:
         self._most = max(self._most, value)
         wrong = self._most > 0 and value < self._limits["entropy_collapse.share"] * self._most
-        change = self._episode.step(wrong)
-        return self._raised("entropy_collapse.share", change, series, row, value)
+        alarm = self._raised(
+            "entropy_collapse.share", self._episode.step(wrong), series, row, value
+        )
+        # A policy that found the right answers is sure of them.
+        return alarm.at_most(Severity.NOTE) if alarm is not None and around.solved else alarm
 
 
 class DpoStuck(_ValueDetector):

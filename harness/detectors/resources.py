@@ -12,12 +12,15 @@ from harness.detectors.base import (
     Surroundings,
     Thresholds,
     WatchedMetric,
-    WatchedRow,
     Window,
     make_alarm,
 )
-from harness.detectors.kinds import WatchSettings
 from harness.detectors.metric_names import MetricRole
+from harness.detectors.rows import WatchedRow
+from harness.detectors.watch_settings import WatchSettings
+
+_FEW_FALLS = 0.1
+"""Of the rows: memory that seldom falls, from the first row on, will not stop by itself."""
 
 
 class SlowRows(RunDetector):
@@ -102,6 +105,7 @@ class MemoryCreep(SeriesDetector):
         self._limits = limits
         self._rows = int(limits["memory_creep.rows"])
         self._rising = 0.0
+        self._falls = 0
         self._raised = False
 
     def feed(
@@ -109,13 +113,14 @@ class MemoryCreep(SeriesDetector):
     ) -> Alarm | None:
         # A moving average over about `rows` rows, in O(1); four rows of steps count as one.
         if series.count:
+            self._falls += value <= series.last
             rows = self._rows if around.by_epoch else 4 * self._rows
             self._rising += ((value > series.last) - self._rising) / min(series.count, rows)
         level = series.level
         if self._raised or level is None or level <= 0 or series.count < 2 * self._rows:
             return None
-        growth, rising = self._limits["memory_creep.growth"], self._limits["memory_creep.rising"]
-        if value < (1 + growth) * level or self._rising < rising:
+        rising = self._limits["memory_creep.rising"]
+        if self._rising < rising or not self._grown(value / level - 1, series, row, around):
             return None
         self._raised = True
         return self._alarm(
@@ -126,6 +131,17 @@ class MemoryCreep(SeriesDetector):
             f"{value:.4g}, started at {level:.4g}, rose in {self._rising:.0%} of the recent rows",
             rows=8,
         )
+
+    def _grown(self, growth: float, series: Series, row: WatchedRow, around: Surroundings) -> bool:
+        """Whether it grew far, or would by the planned end at the pace so far."""
+        most = self._limits["memory_creep.growth"]
+        if growth >= most:
+            return True
+        total = around.total_epochs
+        if total is None or row.epoch is None or self._falls > _FEW_FALLS * series.count:
+            return False
+        ends = growth * total / (row.epoch + 1)
+        return growth >= self._limits["memory_creep.so_far"] and ends >= most
 
 
 class NoCheckpoint(RunDetector):
@@ -186,21 +202,29 @@ class DeadLearningRate(RunDetector):
         rows = limits["dead_learning_rate.rows"]
         # When the planned total is unknown, the run may be at its end: wait three rows longer.
         self._known, self._unknown = Episode(rows), Episode(rows + 3)
-        self._least = limits["dead_learning_rate.rate"]
+        self._faint = Episode(limits["dead_learning_rate.of_peak_rows"])
+        self._least, self._peak = limits["dead_learning_rate.rate"], 0.0
 
     def feed_row(self, row: WatchedRow, around: Surroundings) -> Alarm | None:
         rate = row.learning_rate
         if rate is None or not math.isfinite(rate):
             return None
+        self._peak = max(self._peak, abs(rate))
         dead = abs(rate) <= self._least
-        if not dead and not self._known.active and not self._unknown.active:
+        faint = abs(rate) <= self._limits["dead_learning_rate.of_peak"] * self._peak
+        active = self._known.active or self._unknown.active or self._faint.active
+        if not faint and not dead and not active:
             return None
         total = around.total_epochs  # the row's own epoch counts as done
         left = None if not total or row.epoch is None else (total - row.epoch - 1) / total
-        episode = self._unknown if left is None else self._known
-        change = episode.step(
-            dead and (left is None or left >= self._limits["dead_learning_rate.left"])
-        )
+        if left is None:
+            episode = self._unknown if dead or self._unknown.raised else self._faint
+            change = episode.step(dead or faint)
+        else:
+            least = self._limits[f"dead_learning_rate.{'left' if dead else 'of_peak_left'}"]
+            if self._known.raised and faint:
+                return None  # near its end it is as dead as before
+            change = self._known.step((dead or faint) and left >= least)
         if change is EpisodeChange.NOTHING:
             return None
         return make_alarm(

@@ -14,12 +14,20 @@ from harness.detectors.base import (
     SeriesDetector,
     Thresholds,
     WatchedMetric,
-    WatchedRow,
-    row_from,
 )
-from harness.detectors.kinds import KINDS, WatchSettings
+from harness.detectors.kinds import KINDS
 from harness.detectors.losses import NonFinite
-from harness.detectors.metric_names import MetricRole, is_later, is_total, role_of
+from harness.detectors.metric_names import (
+    MetricRole,
+    is_later,
+    is_length,
+    is_total,
+    of_policy,
+    of_reward,
+    role_of,
+)
+from harness.detectors.rows import WatchedRow, row_from
+from harness.detectors.watch_settings import WatchSettings
 from harness.domain.statuses import Direction
 
 _MOST_METRICS = 200
@@ -32,7 +40,12 @@ _NATS = 50.0
 """From here on exp(-x) is 0 for the comparison with an accuracy."""
 _REINFORCED = frozenset({MetricRole.REWARD_SPREAD, MetricRole.ZERO_SPREAD})
 """A divergence alone is none: a variational encoder has one, and a student."""
-_REWARDS = frozenset({"reward", "train/reward", "rollout/ep_rew_mean"})
+_SIDES = 8
+"""Values on other rows that are asked whether training still helps."""
+_LATELY = 3
+"""Rows in which a value was best: training still helps."""
+_SOLVED_ROWS, _ROSE, _NEAR = 12, 0.5, 0.1
+"""A reward that rose by half of its level, and is within a tenth of that from its best."""
 
 
 class _MetricWatch:
@@ -71,6 +84,15 @@ class RunWatch:
         self.knows = False
         self.reinforced = False
         self.preference = False
+        self.policy = False
+        self.improving = False
+        self.judged = frozenset(self.settings.directions)
+        self.later_scores: list[Series] = []
+        self.reward: Series | None = None
+        self.sides: dict[str, Series] = {}
+        self._later: list[Series] = []
+        """Losses and scores on other rows."""
+        self._rate_key: str | None = None
         self._whole: str | None = None
         """The loss that stands for the run: one named as the whole, else the first."""
         self._metrics: dict[str, _MetricWatch] = {}
@@ -124,6 +146,8 @@ class RunWatch:
                     detector.resumed(metric.series)
         if row.event == "end":
             yield from self._at_end(row)
+        if row.event == "checkpoint" and plain.get("final"):
+            yield from self._kept(row)
         for run_detector in self._of_run:
             alarm = run_detector.feed_event(row)
             if alarm is not None:
@@ -142,8 +166,18 @@ class RunWatch:
             if alarm is not None:
                 yield alarm
 
+    def _kept(self, row: WatchedRow) -> Iterator[Alarm]:
+        for metric in self._metrics.values():
+            for detector in metric.detectors:
+                alarm = detector.kept(metric.series, row)
+                if alarm is not None:
+                    yield alarm
+
     def _epoch(self, row: WatchedRow) -> list[Alarm]:
         self._note_cadence(row)
+        if row.learning_rate is None and self._rate_key in row.metrics:
+            row = row._replace(learning_rate=row.metrics[self._rate_key])
+        self.improving = any(_bettered(series, row.number) for series in self._later)
         if row.learning_rate is not None:
             self._note_rate(row.learning_rate)
         alarms = []
@@ -177,8 +211,10 @@ class RunWatch:
 
     def _note_cadence(self, row: WatchedRow) -> None:
         self._epoch_rows += 1
-        self._changes += row.epoch is not None and row.epoch != self._last_epoch
-        self._last_epoch = row.epoch
+        # Parts of an epoch are rows of steps.
+        epoch = None if row.epoch is None else math.floor(row.epoch)
+        self._changes += epoch is not None and epoch != self._last_epoch
+        self._last_epoch = epoch
         self.by_epoch = 2 * self._changes > self._epoch_rows
 
     def _note_rate(self, rate: float) -> None:
@@ -245,11 +281,38 @@ class RunWatch:
         metric = self._metrics[key] = _MetricWatch(watched, detectors, self._limits)
         if metric.pair is not None:
             self._pair(metric.pair, metric.series)
-        self.reinforced |= role in _REINFORCED or key in _REWARDS
+        self.reinforced |= role in _REINFORCED or (of_reward(key) and not later)
         self.preference |= "rewards/margins" in key
+        self.policy |= of_policy(key) or self.preference
+        self._note(metric.series, role, later)
         if whole and self.training_loss is None:
             self.training_loss = metric.series
         return metric
+
+    def _note(self, series: Series, role: MetricRole, later: bool) -> None:
+        """Remember a series that detectors of others ask about."""
+        if role is MetricRole.LEARNING_RATE and self._rate_key is None:
+            self._rate_key = series.key
+        if later and role in (MetricRole.LOSS, MetricRole.SCORE) and len(self._later) < _SIDES:
+            self._later.append(series)
+            if role is MetricRole.SCORE:
+                self.later_scores.append(series)
+        if self.reward is None and not later and of_reward(series.key):
+            self.reward = series
+        sides = {MetricRole.KL: "kl", MetricRole.ENTROPY: "entropy"}
+        side = "length" if is_length(series.key) else sides.get(role)
+        if side is not None and not later:
+            self.sides.setdefault(side, series)
+
+    @property
+    def solved(self) -> bool:
+        """Whether the reward rose to its best and stays there."""
+        reward = self.reward
+        if reward is None or reward.level is None or reward.count < _SOLVED_ROWS:
+            return False
+        best, level, now = reward.best, reward.level, reward.recent
+        rose = best - level > _ROSE * max(abs(level), _ROSE * abs(best))
+        return rose and best - now <= _NEAR * (best - level)
 
     def _pair(self, number: int, series: Series) -> None:
         """Compare the first loss and the first accuracy of the same rows."""
@@ -258,6 +321,10 @@ class RunWatch:
             first = number & ~1
             loss, accuracy = self._partners[first], self._partners[first + 1]
             self._pairs.append((loss, accuracy, [made(self._limits) for made in self._of_pairs]))
+
+
+def _bettered(series: Series, row: int) -> bool:
+    return series.count > 2 and row - series.best_row <= _LATELY
 
 
 def _detector_classes() -> Iterator[type[Any]]:

@@ -15,7 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from harness.detectors.kinds import KINDS, STOP_ON, WatchSettings, known_thresholds
+from harness.detectors.kinds import KINDS, STOP_ON
+from harness.detectors.watch_settings import WatchSettings, known_thresholds
 from harness.domain.metric_words import understood
 from harness.domain.metrics import METRICS
 from harness.domain.plain_text import plain

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from harness.artifacts.metrics_file import Row
 from harness.detectors.alarm import Alarm
-from harness.detectors.kinds import WatchSettings
 from harness.detectors.watch import RunWatch
+from harness.detectors.watch_settings import WatchSettings
 from harness.domain.findings import STOPPED, Finding
 from harness.domain.records import Run
 from harness.files import atomic_write

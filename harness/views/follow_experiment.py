@@ -10,7 +10,7 @@ from typing import Any
 from harness.artifacts.jsonl import LineFeed, parse_line
 from harness.artifacts.training_status import read_status
 from harness.detectors.alarm import Alarm
-from harness.detectors.kinds import WatchSettings
+from harness.detectors.watch_settings import WatchSettings
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, Evidence, RunStatus, Tier
 from harness.driver.supervisors import is_going, is_held, is_supervised

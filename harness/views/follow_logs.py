@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.clock import Clock
-from harness.detectors.kinds import WatchSettings
+from harness.detectors.watch_settings import WatchSettings
 from harness.domain.statuses import Evidence
 from harness.foreign.formats import require_readable
 from harness.foreign.log_rows import Row

@@ -9,10 +9,10 @@ from typing import Any
 from harness.artifacts.metrics_notes import not_restored
 from harness.artifacts.resources import Summary
 from harness.detectors.alarm import PREDICT_FAILS, Alarm, open_alarms
-from harness.detectors.base import row_from
-from harness.detectors.kinds import WatchSettings
 from harness.detectors.metric_names import MetricRole, role_of
+from harness.detectors.rows import row_from
 from harness.detectors.watch import RunWatch
+from harness.detectors.watch_settings import WatchSettings
 from harness.domain.plain_text import one_line
 from harness.domain.statuses import Direction
 from harness.domain.training_status import last_epoch

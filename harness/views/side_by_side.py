@@ -10,7 +10,7 @@ from harness.artifacts.content import read_bytes
 from harness.artifacts.held_rows import Metrics
 from harness.artifacts.objects import load_object
 from harness.artifacts.training_code import changed_files
-from harness.detectors.kinds import WatchSettings
+from harness.detectors.watch_settings import WatchSettings
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import Split
 from harness.errors import HarnessError, RefusedError

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from harness.clock import Clock
 from harness.detectors.alarm import Severity
-from harness.detectors.base import row_from
+from harness.detectors.rows import row_from
 from harness.domain.plain_text import one_line
 from harness.domain.words import some
 from harness.views.dashboard import draw, unread

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from harness.detectors.alarm import Alarm, Severity
-from harness.detectors.kinds import KINDS, WatchSettings
+from harness.detectors.kinds import KINDS
 from harness.detectors.watch import RunWatch
+from harness.detectors.watch_settings import WatchSettings
 
 Values = Callable[[int], Mapping[str, float]]
 NAN = float("nan")
@@ -53,6 +54,10 @@ FAULTS: dict[str, list[tuple[Values, dict[str, Any]]]] = {
         (loss(lambda i: NAN if i % 2 else falling(i)), {}),
     ],
     "divergence": [
+        (
+            loss(lambda i: falling(i) if i < 16 else 0.7 * 1.35 ** (i - 15)),
+            {"learning_rate": lambda i: 0.01 * (0.1 + 0.9 * abs(2 * (i / 4 % 1) - 1))},
+        ),
         (lambda i: {"loss": 1.7**i, "kl_loss": 0.1}, {}),
         (lambda i: {"loss": 1.7**i, "reward": 0.5, "kl": 0.1}, {}),
         (loss(lambda i: falling(i) if i < 9 else 2.0 * i), {}),
@@ -87,27 +92,88 @@ FAULTS: dict[str, list[tuple[Values, dict[str, Any]]]] = {
     "no_progress": [
         (loss(lambda i: 2.3 + 0.01 * Random(i).random()), {}),
         (lambda i: {"train/return": -50.0}, {}),
+        (lambda i: {"rollout/ep_rew_mean": 9.0, "train/loss": 0.3 + i % 3}, {}),
+        (beside(val_accuracy=lambda i: 0.1 + 0.005 * (i % 3)), {}),
         (beside(val_loss=lambda i: 2.31 + 0.01 * (i % 2), val_accuracy=lambda i: 0.1), {}),
     ],
+    "out_of_range": [
+        (lambda i: {"loss": 2 / (1 + i), "val_accuracy": 8.8}, {}),
+        (beside(eval_f1=lambda i: -0.2), {}),
+        (beside(test_acc=lambda i: 101.0 + i), {}),
+        (beside(val_mse=lambda i: -0.5 - i), {}),
+        (lambda i: {"train_loss": 2 - 0.4 * i, "train_accuracy": 0.3}, {}),
+    ],
+    "score_collapse": [
+        (beside(val_accuracy=lambda i: 0.9 if i < 15 else 0.1), {}),
+        (
+            lambda i: {
+                "train_loss": 1.5 + 0.02 * i,
+                "val_acc": 0.52 if i < 12 else 0.18 + 0.34 * 0.8 ** (i - 12),
+            },
+            {},
+        ),
+    ],
+    "reward_gap": [
+        (
+            lambda i: (
+                {"reward": 0.2 + 0.02 * i}
+                | ({"eval_accuracy": 0.572 - 0.011 * i} if i % 3 == 2 else {})
+            ),
+            {},
+        ),
+        (
+            lambda i: {
+                "reward": 1.4 + 0.03 * i,
+                "completions/mean_length": 64 + 1.5 * i,
+                "kl": 0.05 * i,
+                "entropy": 2.5 - 0.05 * i,
+            },
+            {},
+        ),
+    ],
+    "short_rows": [
+        (beside(samples=lambda i: 1200 if i < 12 else 64), {}),
+        (loss(falling), {"step": lambda i: 19 * min(i, 12) + max(0, i - 12)}),
+        (loss(falling), {"t": every(lambda i: 3.8 if i < 12 else 0.2)}),
+    ],
     "stall": [(loss(lambda i: falling(min(i, 20))), {})],
-    "dead_learning_rate": [(loss(falling), {"learning_rate": lambda i: 0.0 if i > 9 else 1e-3})],
+    "dead_learning_rate": [
+        (loss(falling), {"learning_rate": lambda i: 0.0 if i > 9 else 1e-3}),
+        (loss(falling), {"learning_rate": lambda i: 1e-8 if i > 5 else 1e-3}),
+        (beside(lr__group0=lambda i: 1e-8 if i > 5 else 1e-3), {}),
+    ],
     "throughput_drop": [
         (loss(falling), {"t": every(lambda i: 1.0 if i < 20 else 9.0)}),
         (beside(tokens_per_second=lambda i: 1000.0 if i < 20 else 90.0), {}),
     ],
     "no_checkpoint": [(loss(falling), {"settings": WatchSettings(checkpoint_every=5)})],
-    "memory_creep": [(beside(gpu_memory_mb=lambda i: 1000.0 + 50 * i), {})],
+    "memory_creep": [
+        (beside(gpu_memory_mb=lambda i: 1000.0 + 50 * i), {}),
+        (beside(gpu_memory_mb=lambda i: 2000.0 + 16 * i), {}),
+    ],
     "reward_spread_zero": [
         (beside(reward_std=lambda i: 0.4 if i < 9 else 0.0), {}),
         (beside(frac_reward_zero_std=lambda i: 0.1 if i < 9 else 1.0), {}),
     ],
-    "kl_high": [(beside(kl=lambda i: 0.1 if i < 9 else 30.0), {})],
+    "kl_high": [(beside(kl=lambda i: 0.1 if i < 9 else 30.0, reward=lambda i: 0.1), {})],
     "entropy_collapse": [(beside(entropy=lambda i: 1.4 if i < 9 else 0.01), {})],
     "dpo_stuck": [
         (lambda i: {"loss": math.log(2), "rewards/margins": 0.0}, {}),
         (lambda i: {"loss": math.log(2) + 1e-3 * (i % 2), "rewards/margins": 0.0}, {}),
     ],
 }
+
+
+def harder_rows(i: int) -> Mapping[str, float]:
+    """More classes from row 12 on: the loss jumps, what counts gets better."""
+    later = i - 12
+    return {
+        "train_loss": 0.9 * 0.7**i if later < 0 else 0.3 + 2.2 * 0.9**later,
+        "val_loss": 6.0 + 0.1 * i if later < 0 else 0.4 + 2.0 * 0.9**later,
+        "val_accuracy": 0.28 + 0.002 * i if later < 0 else 0.9 - 0.5 * 0.9**later,
+    }
+
+
 LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
     "non_finite": [
         (beside(grad_norm=lambda i: math.inf if i in (3, 4, 20) else 1.0), {}),
@@ -116,9 +182,13 @@ LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
     "divergence": [
         (lambda i: {"loss": 1e-5 * (1 + 90 * (i % 7)), "reward": 0.1 + i / 50, "kl": 0.1}, {}),
         (loss(lambda i: falling(i) * (1.3 if i > 20 else 1)), {}),
+        (harder_rows, {}),
         (beside(val_loss=lambda i: 10.5 * 0.9**i, val_accuracy=lambda i: 1 - 0.9 ** (i + 1)), {}),
     ],
-    "loss_spike": [(loss(lambda i: falling(i) * (12 if i == 30 else 1)), {})],
+    "loss_spike": [
+        (loss(lambda i: falling(i) * (12 if i == 30 else 1)), {}),
+        (harder_rows, {}),
+    ],
     "spike_recovered": [(loss(lambda i: falling(i) * (1.2 if i == 20 else 1)), {})],
     "gradient_blow_up": [(beside(grad_norm=lambda i: 0.2 + 0.2 * i), {})],
     "gradient_vanishing": [
@@ -146,6 +216,32 @@ LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
             },
             {},
         ),
+    ],
+    "out_of_range": [
+        (beside(val_accuracy=lambda i: 8.8 + 1.5 * i), {}),
+        (beside(val_r2=lambda i: -3 + 0.1 * i), {}),
+        (beside(val_neg_mse=lambda i: -1 / (1 + i)), {}),
+        (lambda i: {"train_loss": -1 + 0.9**i, "knn_accuracy": 0.5}, {}),
+    ],
+    "score_collapse": [
+        (beside(val_accuracy=lambda i: 0.2 if i in (8, 20, 30) else 0.8), {}),
+        (beside(val_f1=lambda i: 0.5 + 0.15 * math.sin(i)), {}),
+    ],
+    "reward_gap": [
+        (lambda i: {"reward": 0.2 + 0.02 * i, "eval_accuracy": 0.5 + 0.005 * i}, {}),
+        (
+            lambda i: {
+                "reward": 0.2 + 0.02 * i,
+                "completions/mean_length": 64 + 10 * i,
+                "kl": 0.01 * i,
+                "entropy": 0.5 - 0.002 * i,
+            },
+            {},
+        ),
+    ],
+    "short_rows": [
+        (beside(samples=lambda i: 1200 if i % 4 else 64), {}),
+        (loss(falling), {"t": every(lambda i: 9.0 if i < 2 else 0.9)}),
     ],
     "stall": [
         (loss(lambda i: 0.0 if i > 20 else falling(i)), {}),

@@ -14,8 +14,10 @@ import pytest
 
 from bench.detectors.real_logs import labels
 from harness.detectors.alarm import Alarm, Severity, open_alarms
-from harness.detectors.kinds import KINDS, AlarmKind, Threshold, WatchSettings, known_thresholds
+from harness.detectors.alarm_kind import AlarmKind, Threshold
+from harness.detectors.kinds import KINDS
 from harness.detectors.watch import RunWatch
+from harness.detectors.watch_settings import WatchSettings, known_thresholds
 from harness.domain.statuses import Direction
 from harness.errors import UsageError
 from tests.metrics_rows import read_rows

@@ -1,0 +1,116 @@
+"""Overfitting: a value on other rows gets worse while training goes on to improve."""
+
+from harness.detectors.alarm import Alarm, Severity
+from harness.detectors.base import (
+    Episode,
+    EpisodeChange,
+    Series,
+    SeriesDetector,
+    Surroundings,
+    Thresholds,
+    WatchedMetric,
+)
+from harness.detectors.metric_names import MetricRole
+from harness.detectors.rows import WatchedRow
+
+_LEARNED = 0.15
+"""Share of the first level: a loss on other rows below this has learned, whatever training does."""
+_HELD = 0.05
+"""Of its best: a score that lost no more holds."""
+
+
+class Overfit(SeriesDetector):
+    """A value on rows that are not trained on gets worse while the training loss improves.
+
+    What is judged decides: of the plan's metric, else of a score, a loss is a note while that one
+    holds.
+    """
+
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.later and metric.role in (MetricRole.LOSS, MetricRole.SCORE)
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
+        self._limits = limits
+        self._improves = limits["overfit.improves"]
+        self._worse = {1: limits["overfit.worse"], -1: limits["overfit.worse_score"]}
+        self._episode = Episode(limits["overfit.rows"])
+        self._noted = False
+        """Whether what was raised is a note."""
+        self._at_best: float | None = None
+        """The training loss when this value was best."""
+
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
+        training = around.training_loss
+        if training is None or not training.count or around.reinforced:
+            return None
+        # Training losses of single rows are noisy: their newest three count.
+        now = training.recent
+        if not series.count or (series.best - value) * series.sign > 0:
+            self._at_best = now
+        # Worse alone is no overfitting: the training loss must have gone on to improve since then.
+        best, before = series.best, self._at_best
+        if not series.count or before is None:
+            return None
+        worse = (value - best) * series.sign > self._worse[series.sign] * abs(best)
+        wrong = worse and before - now > self._improves * abs(before)
+        memorized = (
+            series.sign > 0 and not wrong and self._memorized(series, row, value, training, before)
+        )
+        if self._noted and wrong and not self._held(series, around):
+            # What was a note is one no more.
+            self._episode, self._noted = Episode(self._limits["overfit.rows"]), False
+        if not (wrong or memorized) and (worse or not self._episode.active):
+            # While it is worse, noise of the training loss ends nothing.
+            return None
+        change = self._episode.step((wrong and not around.rate_rose) or memorized)
+        if change is EpisodeChange.NOTHING:
+            return None
+        told = f"{value:.4g}, best {best:.4g} (row {series.best_row}); {training.key} went from"
+        told += f" {before:.4g} on to {now:.4g}"
+        name = "overfit.worse" if series.sign > 0 else "overfit.worse_score"
+        alarm = self._alarm(name, change, row, series, told, rows=5)
+        self._noted = change is EpisodeChange.WARNING and (memorized or self._held(series, around))
+        return alarm.at_most(Severity.NOTE) if self._noted else alarm
+
+    def kept(self, series: Series, row: WatchedRow) -> Alarm | None:
+        """The final checkpoint is of this row: where that is the best one, nothing is lost."""
+        if not self._episode.raised or self._noted or row.epoch is None:
+            return None
+        best = series.best_epoch
+        if best is None or abs(row.epoch - best) > 1:
+            return None
+        self._noted = True
+        told = f"the final checkpoint is of the best row, {series.best_row}"
+        return self._alarm("overfit.worse", EpisodeChange.OVER, row, series, told, rows=5)
+
+    @staticmethod
+    def _held(series: Series, around: Surroundings) -> bool:
+        """Whether what is judged is about as good as it ever was."""
+        judged = around.judged
+        if series.key in judged:
+            return False
+        if series.sign < 0:
+            return bool(judged) and any(other.key in judged for other in around.later_scores)
+        others = [
+            other
+            for other in around.later_scores
+            if other.count and (not judged or other.key in judged)
+        ]
+        return bool(others) and all(
+            other.best - other.recent <= _HELD * abs(other.best) for other in others
+        )
+
+    def _memorized(
+        self, series: Series, row: WatchedRow, value: float, training: Series, before: float
+    ) -> bool:
+        """Whether the training loss falls far below this one, which stopped without learning."""
+        level = series.level
+        return (
+            row.number - series.best_row >= 2
+            and level is not None
+            and value > max(self._limits["overfit.gap"] * training.last, _LEARNED * level)
+            and 0 < training.last < (1 - self._limits["overfit.memorizes"]) * before
+        )
