@@ -103,6 +103,8 @@ PROOFS = (
     "tests/training/test_full_disk.py",
     "tests/training/test_hf_callback.py",
     "tests/training/test_resume_proof.py",
+    "tests/training/test_composed.py",
+    "tests/cli/test_composed_cli.py",
     "tests/training/test_trainers.py",
     "tests/workflows/",
 )
@@ -160,6 +162,7 @@ IN_CI = (
     "tests/sandbox/test_sandbox_run.py",
     "tests/scenarios/test_one_loop.py",
     "tests/scenarios/test_team_ci.py",
+    "tests/training/test_composed.py",
     "tests/training/test_hf_callback.py",
     "tests/training/test_trainers.py",
 )

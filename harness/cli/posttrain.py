@@ -61,6 +61,11 @@ for verb in VERBS:
     default=None,
     help="With --backend command: your trainer's command as a JSON list.",
 )
+@click.option(
+    "--composition",
+    default=None,
+    help="With --backend composed: its channels, a TOML file.",
+)
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--dtype", default="float32", show_default=True)
 @click.option(

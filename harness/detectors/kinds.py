@@ -393,4 +393,10 @@ KINDS: Mapping[str, AlarmKind] = {
         ),
         ("harness.detectors.preferences:DpoStuck",),
     ),
+    "channel_silent": AlarmKind(
+        "A channel of a composed loss has a weight and fires on no row: it adds nothing.",
+        {"rows": Threshold(8, "rows in a row without one", "chosen: a step may lack a success")},
+        ("Give rows a hint; take a reward that tells completions apart; else set weight to 0.",),
+        ("harness.detectors.preferences:ChannelSilent",),
+    ),
 }

@@ -26,6 +26,8 @@ class MetricRole(StrEnum):
     OTHER = "other"
 
 
+CHANNEL = "channel/"
+"""Parts of a composed loss, e.g. `channel/dpo/loss`: only the whole must fall."""
 # Compared with whole words of a name only: "map" must not match "mapping".
 _SPLIT = re.compile(r"[^a-z0-9]+")
 _LATER = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev", "heldout"})
@@ -113,6 +115,8 @@ def role_of(key: str) -> MetricRole:
     """By the words of the name; OTHER when none is known."""
     # The order decides where a name has words of two roles: `grad_norm/loss` is a gradient,
     # `reward_std` a spread and no score, `entropy_loss` a loss.
+    if key.startswith(CHANNEL):
+        return MetricRole.OTHER
     words = _words(key)
     if words & (_ADVERSARIAL | _PLAYERS) and words & _SMALLER:
         # Two players: neither loss falls, and a rise of one is no fault.

@@ -16,7 +16,10 @@ from harness.detectors.base import (
     Thresholds,
     WatchedMetric,
 )
-from harness.detectors.metric_names import MetricRole
+from harness.detectors.metric_names import (
+    CHANNEL,
+    MetricRole,
+)
 from harness.detectors.rows import WatchedRow
 
 _NEAR_END = 0.7
@@ -135,3 +138,21 @@ class DpoStuck(_ValueDetector):
         near = self._episode.step(away < self._limits["dpo_stuck.distance"])
         change = exact if exact is EpisodeChange.WARNING else near
         return self._raised("dpo_stuck.distance", change, series, row, value)
+
+
+class ChannelSilent(_ValueDetector):
+    """Rows that a channel of a composed loss fired on; a channel of weight 0 logs none."""
+
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.key.startswith(CHANNEL) and metric.key.endswith("/rows")
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
+        self._limits = limits
+        self._episode = Episode(limits["channel_silent.rows"])
+
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
+        change = self._episode.step(value <= 0)
+        return self._raised("channel_silent.rows", change, series, row, value)

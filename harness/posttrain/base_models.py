@@ -21,6 +21,7 @@ from typing import Any
 from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
 from harness.domain.commands import for_helpers
+from harness.domain.composition import composition_from
 from harness.errors import (
     RunError,
     UsageError,
@@ -137,8 +138,9 @@ def add_base_model(
 def family_warnings(
     project: Project, spec: Specification, rows: Iterable[Mapping[str, Any]]
 ) -> list[FieldProblem]:
-    """One warning a model family that two or more of these belong to: the trained model, and the
-    makers (teacher, judge, generator) that the rows' `provenance` names.
+    """One warning a model family that two or more of these belong to: the trained model, the model
+    that teaches it, and the makers (teacher, judge, generator) that the rows' `provenance` names;
+    and one where the student teaches itself.
 
     Without an entry in the registry, the first part of an id's name is its family. Generations
     count as one family: llama, llama3, Llama-3.2.
@@ -148,6 +150,8 @@ def family_warnings(
         for identifier, model in known_models(project.layout).items()
     }
     roles: dict[str, set[str]] = {_stem(str(spec.model["family"])): {"trained model"}}
+    if spec.teacher is not None:
+        roles.setdefault(_stem(str(spec.teacher["family"])), set()).add("teacher")
     for row in rows:
         provenance = row.get("provenance")
         makers = provenance if isinstance(provenance, dict) else {}
@@ -156,7 +160,7 @@ def family_warnings(
             if isinstance(name, str) and name.strip():
                 family = families.get(name) or _stem(name.rsplit("/", 1)[-1])
                 roles.setdefault(family, set()).add(maker)
-    return [
+    return _circular(spec) + [
         field_problem(
             "provenance",
             "makers of different families",
@@ -165,6 +169,21 @@ def family_warnings(
         )
         for family, members in sorted(roles.items())
         if len(members) > 1
+    ]
+
+
+def _circular(spec: Specification) -> list[FieldProblem]:
+    """A student that is its own teacher has no outside source of truth but reward and context."""
+    if spec.composition is None or not composition_from(spec.composition).teaches_itself:
+        return []
+    teacher = spec.composition["distillation"]["teacher"]
+    return [
+        field_problem(
+            "composition.distillation.teacher",
+            "a teacher that is not the student",
+            f"{teacher}: the student itself",
+            "circular: it learns what it already says when it is shown more, its errors included",
+        )
     ]
 
 

@@ -45,6 +45,7 @@ from harness.plans.changes import (
     with_config,
 )
 from harness.plans.judge import record_judge
+from harness.posttrain.bounds import number_of
 from harness.posttrain.code_hashes import command_files
 from harness.posttrain.field_problems import (
     FieldProblem,
@@ -53,10 +54,7 @@ from harness.posttrain.field_problems import (
     field_problem,
 )
 from harness.posttrain.specification import Specification
-from harness.posttrain.specification_checks import (
-    evaluator_of,
-    number_of,
-)
+from harness.posttrain.specification_checks import evaluator_of
 from harness.posttrain.tables import benchmark_of
 from harness.posttrain.vocabulary import (
     SEEDS,

@@ -45,7 +45,7 @@ _OBJECTIVE = Objective(
 def recipe_of(spec: Mapping[str, Any]) -> str:
     """The hash of a specification without its seed and without paths."""
     plain = {name: value for name, value in spec.items() if name not in _NO_RECIPE}
-    for name in ("model", "dataset", "benchmark"):
+    for name in {"model", "dataset", "benchmark", "teacher"} & set(plain):
         plain[name] = {key: value for key, value in plain[name].items() if key != "path"}
     return sha256_bytes(canonical_json(plain))
 

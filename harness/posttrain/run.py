@@ -218,10 +218,11 @@ class ProgramRun(SupervisedRun[ProgramReport]):
         return {**OFFLINE, "PYTHONHASHSEED": str(run.seed), **spent, **device}
 
     def workspace(self, run: Run) -> Workspace:
-        """The dataset, as it was specified, and the base model; with a command of the project its
-        code, too. Of the benchmark nothing."""
+        """The dataset, as it was specified, base model and teacher; with a command of the project
+        its code, too. Of the benchmark nothing."""
         layout, spec, settings = self.project.layout, self.spec, self.project.settings
-        model = [] if spec.model["path"] is None else [spec.model["path"]]
+        models = (spec.model, spec.teacher or {"path": None})
+        model = [one["path"] for one in models if one["path"] is not None]
         dataset = layout.root / spec.dataset["path"]
         inside = layout.root in dataset.parents
         no_code = readable_below(

@@ -32,6 +32,8 @@ from harness.posttrain.vocabulary import (
     Profile,
 )
 
+_ONLY_COMPOSED = ("composition", "teacher")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -53,6 +55,8 @@ class Request:
     minutes: Any = MINUTES.default
     tokens: Any = TOKENS.default
     artifact: str = "adapter"
+    composition: str | None = None
+    """A TOML file; for the backend composed only, where it may be left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +76,10 @@ class Specification:
     artifact: dict[str, str]
     config_fingerprint: str
     code_hash: str
+    composition: dict[str, Any] | None = None
+    """Of the backend composed: `Composition.plain`."""
+    teacher: dict[str, Any] | None = None
+    """The local model that its distillation learns from, where that is not the student itself."""
 
     def fingerprint(self) -> str:
         """The configuration's fingerprint, computed anew."""
@@ -81,6 +89,7 @@ class Specification:
             dtype=self.dtype,
             seed=self.seed,
             hyperparameters=self.hyperparameters,
+            composition=self.composition,
         )
 
     def plain(self) -> dict[str, Any]:
@@ -88,12 +97,15 @@ class Specification:
         # Two clones of a project then have the same specification and the same hash.
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         values["command"] = None if self.command is None else list(self.command)
+        for name in _ONLY_COMPOSED:
+            if values[name] is None:
+                del values[name]  # other backends' specifications never had them
         return {"schema": SCHEMA, **values}
 
     def for_trainer(self, root: Path, *, experiment: str, run: str) -> dict[str, Any]:
         """The form of spec.json, which the trainer reads: with absolute paths."""
         values = {**self.plain(), "experiment": experiment, "run": run}
-        for name in ("model", "dataset", "benchmark"):
+        for name in {"model", "dataset", "benchmark", "teacher"} & set(values):
             path = values[name]["path"]
             values[name] = {**values[name], "path": None if path is None else str(root / path)}
         return values
@@ -123,14 +135,22 @@ def specification_from(values: Mapping[str, Any]) -> Specification:
 
 
 def config_fingerprint(
-    *, backend: str, mode: str, dtype: str, seed: int, hyperparameters: Mapping[str, float | int]
+    *,
+    backend: str,
+    mode: str,
+    dtype: str,
+    seed: int,
+    hyperparameters: Mapping[str, float | int],
+    composition: Mapping[str, Any] | None = None,
 ) -> str:
     """Hash of everything that changes the training but data, model and code."""
-    values = {
+    values: dict[str, Any] = {
         "backend": backend,
         "mode": mode,
         "dtype": dtype,
         "seed": seed,
         "hyperparameters": dict(hyperparameters),
     }
+    if composition is not None:
+        values["composition"] = composition
     return sha256_bytes(canonical_json(values))

@@ -13,10 +13,17 @@ from typing import (
 )
 
 from harness.artifacts.content import hash_path
+from harness.domain.composition import Composition
 from harness.errors import HarnessError
 from harness.ledger.project import Project
 from harness.posttrain.base_models import known_models
+from harness.posttrain.bounds import number_of
 from harness.posttrain.code_hashes import code_hash
+from harness.posttrain.composition import (
+    read_composition,
+    rows_problems,
+    teacher_of,
+)
 from harness.posttrain.contamination import (
     Contamination,
     contamination,
@@ -34,7 +41,6 @@ from harness.posttrain.tables import (
     benchmark_of,
     read_table,
 )
-from harness.posttrain.untrusted_json import is_finite
 from harness.posttrain.vocabulary import (
     DTYPES,
     FORMAT,
@@ -43,7 +49,6 @@ from harness.posttrain.vocabulary import (
     SEEDS,
     TOKENS,
     Backend,
-    Bound,
     Evaluator,
     HardwareTier,
     Mode,
@@ -81,9 +86,13 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
     number_of(problems, "budget.tokens", TOKENS, request.tokens)
     hyperparameters = _hyperparameters(problems, request.hyperparameters)
     model = _model(problems, project, request.model, backend, profile, tier)
+    composition = _composition(problems, project, request, backend)
+    teacher = _teacher(problems, project, composition, tier)
     evaluator = evaluator_of(problems, settings, request.evaluator)
     texts = mode.row_texts if mode else ()
     dataset = read_table(problems, project, "dataset", request.dataset, texts)
+    if composition is not None and dataset.rows:
+        rows_problems(problems, composition, dataset.rows)
     benchmark = benchmark_of(problems, project, request.benchmark, evaluator)
     told = contamination(dataset.rows, benchmark.rows)
     # A prompt that was trained on would measure memory, not learning.
@@ -94,7 +103,12 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
     code = _code(problems, settings, backend, request.command, "code_hash")
     if problems or not (backend and mode and profile and tier):
         raise SpecificationError(problems)
-    seed = int(request.seed)
+    configuration: dict[str, Any] = {
+        "dtype": request.dtype,
+        "seed": int(request.seed),
+        "hyperparameters": hyperparameters,
+        "composition": None if composition is None else composition.plain(),
+    }
     spec = Specification(
         backend=backend,
         mode=mode,
@@ -102,21 +116,16 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
         hardware_tier=tier,
         command=tuple(request.command) if request.command else None,
         model=model,
+        teacher=teacher,
         dataset=dataset.plain(),
         benchmark={**benchmark.plain(), "evaluator": evaluator},
-        seed=seed,
-        dtype=request.dtype,
-        hyperparameters=hyperparameters,
         budget={"minutes": float(request.minutes), "tokens": int(request.tokens)},
         artifact={"path": request.artifact, "format": FORMAT},
         config_fingerprint=config_fingerprint(
-            backend=backend.value,
-            mode=mode.value,
-            dtype=request.dtype,
-            seed=seed,
-            hyperparameters=hyperparameters,
+            backend=backend.value, mode=mode.value, **configuration
         ),
         code_hash=code,
+        **configuration,
     )
     return CheckedRequest(spec=spec, rows=dataset.rows, contamination=told)
 
@@ -150,20 +159,6 @@ def _consistent(
     if (backend is Backend.COMMAND) != bool(request.command):
         expected = "words with the backend command only"
         problems.add("command", expected, request.command, f"the backend is {backend}")
-
-
-def number_of(problems: FieldProblems, name: str, bound: Bound, value: Any) -> float | int:
-    """The number as it is recorded. Out of bounds: a problem is added, the default returned."""
-    # `is_finite` first: a text, a boolean and NaN must not reach the comparisons.
-    good = (
-        is_finite(value)
-        and (value > bound.low if bound.open_low else value >= bound.low)
-        and value <= bound.high
-    )
-    if not good or (bound.whole and int(value) != value):
-        problems.add(name, str(bound), value, "out of bounds")
-        return bound.default
-    return int(value) if bound.whole else float(value)
 
 
 def _hyperparameters(
@@ -206,6 +201,36 @@ def _model(
     if model.path is not None and (now := _hash(Path(model.path))) != model.sha256:
         problems.add("model.sha256", model.sha256, now, "the weights changed")
     return {"id": model.id, "family": model.family, "path": model.path, "sha256": model.sha256}
+
+
+def _composition(
+    problems: FieldProblems, project: Project, request: Request, backend: Backend | None
+) -> Composition | None:
+    """Of the backend `composed`; another one has none."""
+    if backend is Backend.COMPOSED:
+        return read_composition(problems, project, request.composition)
+    if request.composition is not None:
+        reason = f"the backend is {backend}"
+        problems.add("composition", "none but with composed", request.composition, reason)
+    return None
+
+
+def _teacher(
+    problems: FieldProblems,
+    project: Project,
+    composition: Composition | None,
+    tier: HardwareTier | None,
+) -> dict[str, Any] | None:
+    """The model that the composition names as its teacher, hashed as the base model is."""
+    name = None if composition is None else teacher_of(composition)
+    if name is None:
+        return None
+    found = FieldProblems()
+    model = _model(found, project, name, Backend.COMPOSED, None, tier)
+    for one in found:
+        where = one.field.replace("model", "composition.distillation.teacher", 1)
+        problems.add(where, one.expected, one.actual, one.reason)
+    return model
 
 
 def _hash(path: Path) -> str:

@@ -49,6 +49,7 @@ class Mode(StrEnum):
     DPO = "dpo", PAIR
     SFT = "sft", (("prompt",), ("completion", "chosen"))
     GRPO = "grpo", (("prompt",), ("answer",))
+    COMPOSED = "composed", (("prompt",),)  # each channel says what else it needs
 
 
 class HardwareTier(StrEnum):
@@ -95,6 +96,7 @@ class Backend(StrEnum):
     TRL_DPO = "trl-dpo", {Mode.DPO}, _TRL
     TRL_SFT = "trl-sft", {Mode.SFT}, _TRL
     TRL_GRPO = "trl-grpo", {Mode.GRPO}, _TRL
+    COMPOSED = "composed", {Mode.COMPOSED}, _TRL
     UNSLOTH_ORPO = "unsloth-orpo", {Mode.ORPO}, ("unsloth",), _ANY_TIER - {HardwareTier.CPU}
     COMMAND = "command", Mode  # the user's own program, by the same protocol
     DRY_RUN = "dry-run", Mode  # validates everything and trains nothing

@@ -68,3 +68,22 @@ def pad_prompts(prompts: Sequence[list[int]], pad: int) -> tuple[torch.Tensor, t
     ids = [[pad] * gap + prompt for gap, prompt in zip(missing, prompts, strict=True)]
     mask = [[0] * gap + [1] * (longest - gap) for gap in missing]
     return torch.tensor(ids), torch.tensor(mask)
+
+
+def before_completions(
+    prompts: Sequence[list[int]],
+    completions: tuple[torch.Tensor, torch.Tensor],
+    pad: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(token ids, attention mask), each of shape (rows, longest prompt + completions' length).
+
+    `completions` are (ids, mask), padded at the right. Prompts are padded at the left, so under
+    every prompt the last columns are the same tokens, one for one: position -1 - j predicts the
+    completion's token -j, whatever comes before it.
+    """
+    ids, mask = pad_prompts(prompts, pad)
+    device = completions[0].device
+    return (
+        torch.cat([ids.to(device), completions[0]], 1),
+        torch.cat([mask.to(device), completions[1]], 1),
+    )

@@ -9,11 +9,14 @@ import math
 import torch
 import torch.nn.functional as F
 
+from harness.errors import RunError
+
 IGNORED = -100
 """Label of a token that nothing is learned from: of the prompt, or padding."""
 DPO_AT_START = math.log(2)
 """The DPO loss -log(sigmoid(beta * margin)) while policy and reference are the same model: the
 margin is then 0 (equation 7 of Rafailov et al. 2023, Direct Preference Optimization)."""
+START_TOLERANCE = 1e-3
 _SURE = -1e-6
 """The largest mean log-probability that odds are computed for; at 0 they are infinite."""
 
@@ -66,3 +69,28 @@ def odds_ratio(chosen: torch.Tensor, rejected: torch.Tensor) -> tuple[torch.Tens
     """
     ratio = log_odds(chosen.float()) - log_odds(rejected.float())
     return F.logsigmoid(ratio), ratio
+
+
+def preference_margins(
+    policy: torch.Tensor, reference: torch.Tensor, beta: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(-log sigmoid(margin), margin), each of shape (pairs,).
+
+    Equation 7 of Rafailov et al. 2023 (DPO): margin = beta ((log pi(y_w) - log ref(y_w)) - (log
+    pi(y_l) - log ref(y_l))). `policy` and `reference` (2 * pairs,) are sums of log-probabilities of
+    the responses, the chosen ones first; the reference has no gradient.
+    """
+    chosen, rejected = (policy - reference.detach()).chunk(2)
+    margin = beta * (chosen - rejected)
+    return -F.logsigmoid(margin), margin
+
+
+def require_same_start(loss: float) -> None:
+    """Raises RunError unless the first DPO loss is ln 2 within START_TOLERANCE."""
+    if not abs(loss - DPO_AT_START) <= START_TOLERANCE:  # a NaN, too, is refused
+        raise RunError(
+            f"Before the first step the loss is {loss:.4f}; expected ln 2 = {DPO_AT_START:.4f}:"
+            " policy and reference differ.",
+            hint="Start from the model that is the reference: merge an earlier adapter into it.",
+            code="reference_differs",
+        )

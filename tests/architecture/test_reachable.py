@@ -25,6 +25,8 @@ CALLED_BY_OTHERS = {
     "recv_checkpoint",  # torchft
     "start_quorum",
     "perform_sync",
+    "forward",  # torch.autograd.Function
+    "backward",
 }
 """Methods that a library calls by name."""
 WRITTEN_WHOLE = ("harness/ledger/facts/",)

@@ -157,6 +157,10 @@ FAULTS: dict[str, list[tuple[Values, dict[str, Any]]]] = {
     ],
     "kl_high": [(beside(kl=lambda i: 0.1 if i < 9 else 30.0, reward=lambda i: 0.1), {})],
     "entropy_collapse": [(beside(entropy=lambda i: 1.4 if i < 9 else 0.01), {})],
+    "channel_silent": [
+        (beside(channel__distillation__rows=lambda i: 8.0 if i < 9 else 0.0), {}),
+        (beside(channel__reward__rows=lambda i: 0.0), {}),
+    ],
     "dpo_stuck": [
         (lambda i: {"loss": math.log(2), "rewards/margins": 0.0}, {}),
         (lambda i: {"loss": math.log(2) + 1e-3 * (i % 2), "rewards/margins": 0.0}, {}),
@@ -175,6 +179,10 @@ def harder_rows(i: int) -> Mapping[str, float]:
 
 
 LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
+    "channel_silent": [
+        (beside(channel__reward__rows=lambda i: 0.0 if i % 8 else 4.0), {}),
+        (beside(channel__dpo__loss=lambda i: 0.0), {}),
+    ],
     "non_finite": [
         (beside(grad_norm=lambda i: math.inf if i in (3, 4, 20) else 1.0), {}),
         (loss(lambda i: NAN if i in (3, 12, 21, 30) else falling(i)), {}),

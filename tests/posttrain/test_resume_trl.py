@@ -47,11 +47,11 @@ def kill_the_trainer_after_its_first_checkpoint(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("mode", ["orpo", "dpo", "sft", "grpo"])
+@pytest.mark.parametrize("mode", ["orpo", "dpo", "sft", "grpo", "composed"])
 def test_killed_and_resumed_it_is_the_unbroken_one(
     project: Project, program: TrainingProgram, root: Path, tmp_path: Path, mode: str
 ) -> None:
-    rows = [{**row, "answer": row["chosen"]} for row in programs.rows(20)]
+    rows = [{**row, "answer": row["chosen"], "hint": row["chosen"]} for row in programs.rows(20)]
     programs.write_rows(root / "train.jsonl", rows)
     add_base_model(
         project,
@@ -61,7 +61,7 @@ def test_killed_and_resumed_it_is_the_unbroken_one(
         inherited={},
     )
     how = {
-        "backend": f"trl-{mode}",
+        "backend": mode if mode == "composed" else f"trl-{mode}",
         "mode": mode,
         "tier": "cpu-experimental",
         "evaluator": "preference",

@@ -20,12 +20,18 @@ from safetensors.torch import load_file  # noqa: E402 - needs the libraries that
 
 from harness.artifacts.content import hash_path  # noqa: E402
 from harness.domain import variables  # noqa: E402
+from harness.domain.composition import (  # noqa: E402
+    Composition,
+    DistillationChannel,
+    Rollouts,
+)
 from harness.errors import RunError, UsageError  # noqa: E402
 from harness.files import sha256_bytes  # noqa: E402
-from harness.training import losses  # noqa: E402
+from harness.training import losses, rewards  # noqa: E402
 from harness.training.chat import turn  # noqa: E402
 from harness.training.language_model import load_tokenizer  # noqa: E402
 from harness.training.trainers import (  # noqa: E402
+    composed,
     trl_dpo,
     trl_grpo,
     trl_orpo,
@@ -43,12 +49,18 @@ from tests.training.tiny_model import (  # noqa: E402
     write_rows,
 )
 
+COMPOSITION = Composition(
+    distillation=DistillationChannel(teacher="ema", warmup=0.5),
+    rollouts=Rollouts(max_tokens=8),
+    gradients_every=2,
+)
 PAIR = ("prompt", "chosen", "rejected")
 BACKENDS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "trl-orpo": (trl_orpo.build, "orpo", PAIR),
     "trl-dpo": (trl_dpo.build, "dpo", PAIR),
     "trl-sft": (trl_sft.build, "sft", ("prompt",)),
     "trl-grpo": (trl_grpo.build, "grpo", ("prompt", "answer")),
+    "composed": (composed.build, "composed", ("prompt",)),
 }
 
 
@@ -66,6 +78,8 @@ class Place:
         build, mode, texts = BACKENDS[backend]
         here = self.folder / name
         (here / "checkpoints").mkdir(parents=True, exist_ok=True)
+        if backend == "composed":
+            more.setdefault("composition", COMPOSITION.plain())
         spec = specification(self.model, self.data, backend, more.pop("mode", mode), **more)
         (here / "spec.json").write_text(json.dumps(spec), "utf-8")
         for key, value in environment(here, attempt).items():
@@ -247,10 +261,10 @@ def test_case_56_a_model_that_is_an_adapter_is_refused(place: Place) -> None:
 
 
 def test_case_56_a_reference_that_differs_is_refused() -> None:
-    trl_dpo.require_same_start(math.log(2) + 5e-4)
+    losses.require_same_start(math.log(2) + 5e-4)
     for loss in (0.75, 0.0, math.nan):
         with pytest.raises(RunError, match="policy and reference"):
-            trl_dpo.require_same_start(loss)
+            losses.require_same_start(loss)
 
 
 @pytest.mark.parametrize("logp", [0.0, -1e-9, -1e-4, -20.0, -200.0])
@@ -278,8 +292,9 @@ def test_groups_need_two_completions() -> None:
     with pytest.raises(UsageError, match="even number"):
         trl_grpo.group_size(1)
     said = [[{"role": "assistant", "content": text}] for text in (" 42. ", "It is 42", "420")]
-    assert trl_grpo.exact_match(said, ["42"] * 3) == [1.0, 0.0, 0.0]
-    assert trl_grpo.contains(said, ["42"] * 3) == [1.0, 1.0, 0.0]
+    assert rewards.exact_match(said, ["42"] * 3) == [1.0, 0.0, 0.0]
+    assert rewards.contains(said, ["42"] * 3) == [1.0, 1.0, 0.0]
+    assert rewards.contains(said, ["42", None, "42"]) == [1.0, None, 0.0]
 
 
 def test_unsloth_is_refused_without_the_package(capsys: Any) -> None:

@@ -62,6 +62,7 @@ def preferences(count: int) -> list[dict[str, Any]]:
             "chosen": f"{i + 1}.",
             "rejected": f"{i + 2}.",
             "answer": f"{i + 1}",
+            "hint": f"It is {i + 1}.",
         }
         for i in range(count)
     ]

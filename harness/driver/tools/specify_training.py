@@ -35,6 +35,9 @@ class SpecifyTrainingArguments:
     )
     minutes: float | None = argument(default=None)
     tokens: int | None = argument(default=None)
+    composition: str | None = argument(
+        "For the backend composed: its channels, a TOML file.", default=None
+    )
 
 
 @agent_tool(

@@ -57,6 +57,8 @@ from harness.training.trainers.task import (
 from harness.training.transformers_callback import TransformersCallback
 
 RESULT = "result.json"
+GENERATING = ("grpo", "composed")
+"""Modes whose prompts are padded at the left: what is generated follows them directly."""
 Build = Callable[[TrainingTask], Any]
 """Makes the library's trainer, ready for `train()`."""
 
@@ -172,7 +174,7 @@ def _train(
     result |= {"dataset_sha256": rows.sha256, "dataset_rows": len(rows.rows)}
     result["base_model_sha256"] = hash_path(spec.model_path)
     set_seed(spec.seed)  # before LoRA's random initialisation
-    side = "left" if spec["mode"] == "grpo" else "right"
+    side = "left" if spec["mode"] in GENERATING else "right"
     tokenizer = load_tokenizer(spec.model_path, padding_side=side)
     task = TrainingTask(
         spec=spec, output=output, log=log, clock=clock, began=began, tokenizer=tokenizer, rows=rows

@@ -85,7 +85,10 @@ class TrainerSpec:
     def config_fingerprint(self) -> str:
         """Fingerprint of what is used here, not copied; docs/training-programs.md defines it."""
         parts = ("backend", "dtype", "hyperparameters", "mode", "seed")
-        return sha256_bytes(canonical_json({name: self.raw[name] for name in parts}))
+        used = {name: self.raw[name] for name in parts}
+        if "composition" in self.raw:
+            used["composition"] = self.raw["composition"]
+        return sha256_bytes(canonical_json(used))
 
 
 @dataclass(kw_only=True)

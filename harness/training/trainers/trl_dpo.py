@@ -13,13 +13,10 @@ from trl import (
     DPOTrainer,
 )
 
-from harness.errors import RunError
 from harness.training.collators import dpo_row
-from harness.training.losses import DPO_AT_START
+from harness.training.losses import require_same_start
 from harness.training.trainers.program import run
 from harness.training.trainers.task import TrainingTask
-
-TOLERANCE = 1e-3
 
 
 class CheckedDPOTrainer(DPOTrainer):  # type: ignore[misc] # the library is not followed
@@ -34,17 +31,6 @@ class CheckedDPOTrainer(DPOTrainer):  # type: ignore[misc] # the library is not 
             self._compared = True
             require_same_start(float((loss[0] if isinstance(loss, tuple) else loss).detach()))
         return loss
-
-
-def require_same_start(loss: float) -> None:
-    """Raises RunError unless the loss is ln 2 within TOLERANCE."""
-    if not abs(loss - DPO_AT_START) <= TOLERANCE:  # a NaN, too, is refused
-        raise RunError(
-            f"Before the first step the loss is {loss:.4f}; expected ln 2 = {DPO_AT_START:.4f}:"
-            " policy and reference differ.",
-            hint="Start from the model that is the reference: merge an earlier adapter into it.",
-            code="reference_differs",
-        )
 
 
 def build(task: TrainingTask) -> Any:

@@ -6,7 +6,6 @@ by construction.
 """
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 from datasets import Dataset
@@ -18,10 +17,12 @@ from trl import (
 from harness.errors import UsageError
 from harness.training.chat import (
     RowRefusedError,
-    contains_answer,
-    is_answer,
     messages,
     prompt_ids,
+)
+from harness.training.rewards import (
+    contains,
+    exact_match,
 )
 from harness.training.trainers.program import run
 from harness.training.trainers.task import TrainingTask
@@ -29,20 +30,6 @@ from harness.training.trainers.task import TrainingTask
 MOST_GENERATED = 256
 GROUPS = (8, 4, 2)
 """Completions a prompt: the first that divides a step's rows."""
-
-
-def exact_match(completions: Sequence[Any], answer: Sequence[str], **_more: Any) -> list[float]:
-    pairs = zip(completions, answer, strict=True)
-    return [float(is_answer(_text(completion), right)) for completion, right in pairs]
-
-
-def contains(completions: Sequence[Any], answer: Sequence[str], **_more: Any) -> list[float]:
-    pairs = zip(completions, answer, strict=True)
-    return [float(contains_answer(_text(completion), right)) for completion, right in pairs]
-
-
-def _text(completion: Any) -> str:
-    return str(completion if isinstance(completion, str) else completion[-1]["content"])
 
 
 def group_size(rows: int) -> int:

@@ -1,0 +1,250 @@
+"""`--composition FILE`: the channels of the backend `composed`, in TOML, every bound checked."""
+
+import ast
+import tomllib
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from dataclasses import (
+    dataclass,
+    fields,
+)
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.locate import Layout
+from harness.domain.composition import (
+    REWARDS,
+    Average,
+    Composition,
+    Context,
+    DistillationChannel,
+    Objective,
+    PreferenceChannel,
+    Reference,
+    RewardChannel,
+    RewardFunction,
+    Rollouts,
+    Teacher,
+)
+from harness.errors import HarnessError
+from harness.files import sha256_bytes
+from harness.ledger.project import Project
+from harness.posttrain.bounds import number_of
+from harness.posttrain.field_problems import FieldProblems
+from harness.posttrain.untrusted_json import read_within
+from harness.posttrain.vocabulary import Bound
+from harness.settings import granted
+
+_WEIGHT = Bound(default=1.0, low=0, high=1000)
+_SHARE = Bound(default=0.0, low=0, high=1)
+NUMBERS: dict[str, Bound] = {
+    "reward.kl": Bound(default=0.0, low=0, high=10),
+    "distillation.ema_rate": Bound(default=0.05, low=0, high=1),
+    "distillation.success": Bound(default=1.0, low=-1e6, high=1e6),
+    "distillation.beta": Bound(default=0.5, low=0, high=1),
+    "distillation.temperature": Bound(default=1.0, low=0, high=100, open_low=True),
+    "distillation.clip": Bound(default=1.0, low=0, high=1e6, open_low=True),
+    "distillation.top_k": Bound(default=100, low=1, high=1_000_000, whole=True),
+    "distillation.ratio_cap": Bound(default=2.0, low=0, high=1e6, open_low=True),
+    "dpo.pairs": Bound(default=1, low=1, high=1024, whole=True),
+    "rollouts.generations": Bound(default=2, low=2, high=1024, whole=True),
+    "rollouts.max_tokens": Bound(default=256, low=1, high=131_072, whole=True),
+    "rollouts.iterations": Bound(default=1, low=1, high=100, whole=True),
+    "gradients_every": Bound(default=10, low=0, high=1_000_000, whole=True),
+}
+for _channel in ("reward", "distillation", "dpo"):
+    NUMBERS |= {f"{_channel}.{name}": _WEIGHT for name in ("weight", "final_weight")}
+    NUMBERS[f"{_channel}.warmup"] = _SHARE
+WORDS: dict[str, Sequence[str]] = {
+    "distillation.objective": tuple(Objective),
+    "distillation.average": tuple(Average),
+    "dpo.reference": tuple(Reference),
+}
+PARTS: dict[str, type] = {
+    "reward": RewardChannel,
+    "distillation": DistillationChannel,
+    "dpo": PreferenceChannel,
+    "rollouts": Rollouts,
+}
+MOST_SOURCE = 64 * 1024
+
+
+def read_composition(
+    problems: FieldProblems, project: Project, path: str | None
+) -> Composition | None:
+    """What the file says, with the defaults of everything else; None where it cannot be read."""
+    values: dict[str, Any] = {}
+    if path is not None:
+        try:
+            values = tomllib.loads(_text(project, path, MOST_SOURCE))
+        except (HarnessError, OSError, ValueError) as error:
+            problems.add("composition", "a TOML file of the project", path, str(error))
+            return None
+    before = len(problems)
+    reading = _Reading(problems=problems, project=project)
+    parts = {name: reading.part(name, values.pop(name, {})) for name in PARTS}
+    every = reading.number("gradients_every", values.pop("gradients_every", 10))
+    for name in values:
+        problems.add(f"composition.{name}", "/".join((*PARTS, "gradients_every")), name, "unknown")
+    if len(problems) > before:
+        return None
+    made = Composition(
+        **{name: kind(**parts[name]) for name, kind in PARTS.items()}, gradients_every=int(every)
+    )
+    _consistent(problems, made)
+    return made
+
+
+def _consistent(problems: FieldProblems, made: Composition) -> None:
+    if not any(channel.used for channel in made.channels.values()):
+        problems.add(
+            "composition", "a channel with a weight above 0", "none", "nothing is learned"
+        )
+    functions, weights = made.reward.functions, made.reward.function_weights
+    if len(functions) != len(weights):
+        expected = f"{len(functions)} numbers, one a function"
+        problems.add(
+            "composition.reward.function_weights", expected, len(weights), "another count"
+        )
+    sampled = made.distillation.objective == Objective.SAMPLED
+    if sampled and made.distillation.beta != 1:
+        reason = "the sampled token estimates KL(student || teacher) alone"
+        problems.add(
+            "composition.distillation.beta", "1 with sampled", made.distillation.beta, reason
+        )
+
+
+def rows_problems(
+    problems: FieldProblems, made: Composition, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """A channel with a weight that no row can ever feed is a problem before anything is trained."""
+    if made.dpo.used and not any(_has(row, "chosen", "rejected") for row in rows):
+        problems.add(
+            "composition.dpo.weight", "rows with chosen and rejected", "none", "no row fires"
+        )
+    only = tuple(made.distillation.contexts) == (Context.HINT,)
+    if made.distillation.used and only and not any(_has(row, "hint") for row in rows):
+        problems.add(
+            "composition.distillation.contexts", "rows with a hint", "none", "no row fires"
+        )
+    asked = any(one.file is None for one in made.reward.functions)
+    if made.needs_rewards and asked and not any(_has(row, "answer") for row in rows):
+        problems.add("composition.reward.functions", "rows with an answer", "none", "no row fires")
+
+
+def _has(row: Mapping[str, Any], *names: str) -> bool:
+    return all(isinstance(row.get(name), str) and row[name].strip() for name in names)
+
+
+def _text(project: Project, path: str, most: int) -> str:
+    layout: Layout = project.layout
+    root = layout.root.resolve()
+    places = [root, *(place.resolve() for place in granted(project.settings))]
+    data = read_within(root / path, places)
+    if (root / path).resolve().is_relative_to(layout.state.resolve()):
+        raise ValueError("it is the harness's own")
+    if len(data) > most:
+        raise ValueError(f"it has {len(data)} bytes; at most {most} are read")
+    return data.decode("utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
+    problems: FieldProblems
+    project: Project
+
+    def part(self, part: str, given: Any) -> dict[str, Any]:
+        """The arguments of the part's class; what is wrong is a problem and left out."""
+        if not isinstance(given, dict):
+            self.problems.add(f"composition.{part}", "a table", given, "it is none")
+            return {}
+        names = [one.name for one in fields(PARTS[part])]
+        read: dict[str, Any] = {}
+        for name, value in given.items():
+            if name not in names:
+                self.problems.add(f"composition.{part}.{name}", "/".join(names), name, "unknown")
+            else:
+                read[name] = self._value(f"{part}.{name}", value)
+        return read
+
+    def number(self, name: str, value: Any) -> float | int:
+        return number_of(self.problems, f"composition.{name}", NUMBERS[name], value)
+
+    def _value(self, name: str, value: Any) -> Any:
+        if name in NUMBERS:
+            return self.number(name, value)
+        if name in WORDS:
+            return self._word(name, WORDS[name], value)
+        if name == "reward.functions":
+            return tuple(self._function(one) for one in self._list(name, value))
+        if name == "reward.function_weights":
+            each = self._list(name, value)
+            return tuple(
+                float(number_of(self.problems, f"composition.{name}", _WEIGHT, one))
+                for one in each
+            )
+        if name == "distillation.contexts":
+            each = self._list(name, value)
+            return tuple(self._word(name, tuple(Context), one) for one in each)
+        if not isinstance(value, bool if name == "distillation.tail" else str):
+            expected = "true or false" if name == "distillation.tail" else "a text"
+            self.problems.add(f"composition.{name}", expected, value, "it is none")
+        return value
+
+    def _word(self, name: str, words: Sequence[str], value: Any) -> Any:
+        if value not in words:
+            self.problems.add(f"composition.{name}", "/".join(words), value, "unknown")
+        return value
+
+    def _list(self, name: str, value: Any) -> list[Any]:
+        if isinstance(value, list) and value:
+            return value
+        self.problems.add(f"composition.{name}", "a list", value, "it is none, or empty")
+        return []
+
+    def _function(self, word: Any) -> RewardFunction:
+        """One of REWARDS, or `FILE.py:FUNCTION` with the file's text as it is now."""
+        if word in REWARDS:
+            return RewardFunction(name=word)
+        file, _, name = str(word).rpartition(":")
+        if not file.endswith(".py") or not name.isidentifier():
+            expected = f"{'/'.join(REWARDS)} or FILE.py:FUNCTION"
+            self.problems.add("composition.reward.functions", expected, word, "unknown")
+            return RewardFunction(name=str(word))
+        try:
+            source = _text(self.project, file, MOST_SOURCE)
+            fault = _source_fault(source, name, self.project.layout.root / Path(file).parent)
+        except (HarnessError, OSError, ValueError) as error:
+            source, fault = "", str(error)
+        if fault:
+            expected = "a file of its own with that function"
+            self.problems.add("composition.reward.functions", expected, word, fault)
+        digest = sha256_bytes(source.encode())
+        return RewardFunction(name=name, file=file, sha256=digest, source=source)
+
+
+def _source_fault(source: str, name: str, folder: Path) -> str:
+    """Why the source cannot be a reward function by itself, or nothing."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}"
+    if not any(isinstance(one, ast.FunctionDef) and one.name == name for one in tree.body):
+        return f"it has no function {name}"
+    for node in ast.walk(tree):
+        modules = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            modules = ["." if node.level else str(node.module)]
+        for module in modules:
+            top = module.partition(".")[0]
+            if not top or (folder / f"{top}.py").exists() or (folder / top).is_dir():
+                return f"it imports {module} of the project; only this file is kept"
+    return ""
+
+
+def teacher_of(made: Composition) -> str | None:
+    """The id of the registry that the composition names as its teacher."""
+    teacher = made.distillation.teacher
+    return None if not made.distillation.used or teacher in tuple(Teacher) else teacher

@@ -1,0 +1,342 @@
+"""A GRPO trainer with two more channels: self-distillation on its rollouts, and DPO on recorded
+pairs.
+
+    loss = w_reward L_GRPO + w_distillation L_distillation + w_dpo L_DPO
+
+Student and policy share one forward pass. Each channel's part of a micro-batch is its share of the
+whole step's mean, so that the parts of a step add up however it is split. A channel whose weight is
+0 at a step computes nothing.
+"""
+
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import TrainerCallback
+from trl import GRPOTrainer
+
+from harness.domain.composition import (
+    Average,
+    Composition,
+)
+from harness.training.chat import prompt_ids
+from harness.training.collators import before_completions
+from harness.training.divergences import (
+    Divergence,
+    capped_ratio,
+    distillation_loss,
+)
+from harness.training.gradients import ChannelGradients
+from harness.training.loader import order_of
+from harness.training.losses import (
+    preference_margins,
+    require_same_start,
+)
+from harness.training.references import (
+    AdapterOff,
+    FrozenCopy,
+    Pair,
+    Precomputed,
+    pair_logps,
+)
+from harness.training.teachers import (
+    OtherTeacher,
+    SelfTeacher,
+    backbone_of,
+    contexts,
+    head_of,
+    privileged,
+)
+
+Inputs = dict[str, Any]
+_OF_REWARDS = ("reward", "reward_std", "frac_reward_zero_std")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Channels:
+    """What the channels need beside the policy."""
+
+    composition: Composition
+    pairs: Sequence[Pair] = ()
+    reference: AdapterOff | FrozenCopy | Precomputed | None = None
+    teacher: SelfTeacher | OtherTeacher | None = None
+    longest: int = 2048
+    """Tokens of a teacher's prompt with its completion."""
+    beta: float = 0.1
+    """Of DPO."""
+
+
+class _FollowStudent(TrainerCallback):  # type: ignore[misc] # the library is not followed
+    def __init__(self, teacher: SelfTeacher | OtherTeacher) -> None:
+        self._teacher = teacher
+
+    def on_step_end(self, *_words: Any, **_more: Any) -> None:
+        self._teacher.follow()
+
+
+class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not followed
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.channels: Channels | None = None
+        self._states: torch.Tensor | None = None
+        self._rewards: torch.Tensor | None = None
+        self._logps: torch.Tensor | None = None
+        self._started = False
+        backbone_of(self.model).register_forward_hook(self._keep_states)
+
+    def use(self, channels: Channels) -> None:
+        """Must be called once, before training: teacher and reference need the adapted model."""
+        self.channels = channels
+        distillation = channels.composition.distillation
+        self._divergence = Divergence(
+            objective=distillation.objective,
+            beta=distillation.beta,
+            temperature=distillation.temperature,
+            clip=distillation.clip,
+            top_k=distillation.top_k,
+            tail=distillation.tail,
+        )
+        self._gradients = ChannelGradients(
+            [one for one in self.model.parameters() if one.requires_grad]
+        )
+        if channels.teacher is not None:
+            self.add_callback(_FollowStudent(channels.teacher))
+
+    # Rollouts
+
+    def _prepare_inputs(self, generation_batch: Any) -> Inputs:
+        weights = self._weights()
+        if self.model.training and not (weights["reward"] or weights["distillation"]):
+            return {}  # no rollout is needed
+        inputs: Inputs = super()._prepare_inputs(generation_batch)
+        return inputs
+
+    def _calculate_rewards(
+        self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any
+    ) -> torch.Tensor:
+        each: torch.Tensor = super()._calculate_rewards(
+            inputs, prompts, completions, completion_ids_list
+        )
+        self._rewards = (each * self.reward_weights.to(each.device)).nansum(1)
+        self._completions = completions
+        return each
+
+    def _generate_and_score_completions(self, inputs: Any) -> Inputs:
+        out: Inputs = super()._generate_and_score_completions(inputs)
+        weights = self._weights()
+        if not weights["reward"]:
+            for name in _OF_REWARDS:  # equal ones are no fault where nothing learns from them
+                self._metrics["train"].pop(name, None)
+        if self.model.training and weights["distillation"]:
+            out |= self._teaching(inputs, out)
+        return out
+
+    def _teaching(self, rows: Sequence[Mapping[str, Any]], out: Inputs) -> Inputs:
+        """The teacher's inputs, and each token's weight in the step's mean, for all rollouts of a
+        step; rows are in the order of `rows`, still grouped by prompt."""
+        assert self.channels is not None
+        assert self._rewards is not None
+        distillation = self.channels.composition.distillation
+        shown = contexts(
+            rows,
+            self._completions,
+            self._rewards.tolist(),
+            group=self.num_generations,
+            kinds=distillation.contexts,
+            success=distillation.success,
+        )
+        ids, mask = out["completion_ids"], out["completion_mask"]
+        room = self.channels.longest - ids.shape[1]
+        prompts, taught = [], torch.zeros(len(rows), device=ids.device)
+        for place, (row, text) in enumerate(zip(rows, shown, strict=True)):
+            told = row["text"] if text is None else privileged(row["text"], text)
+            prompt = prompt_ids(self.processing_class, told)
+            fits = len(prompt) <= room
+            taught[place] = float(text is not None and fits)
+            prompts.append(prompt if fits else prompt[:1])
+        teacher_ids, teacher_mask = before_completions(
+            prompts, (ids, mask), self.processing_class.pad_token_id
+        )
+        counted = mask * taught.unsqueeze(1)
+        if distillation.average == Average.SEQUENCES:
+            counted = counted / mask.sum(1, keepdim=True).clamp(min=1)
+        return {
+            "teacher_ids": teacher_ids,
+            "teacher_mask": teacher_mask,
+            "taught": taught,
+            # `iterations` steps learn from the same rollouts, each from all of them.
+            "token_weights": counted / counted.sum().clamp(min=1e-9),
+        }
+
+    # Losses
+
+    def _weights(self) -> dict[str, float]:
+        assert self.channels is not None
+        step, steps = self.state.global_step, self.args.max_steps
+        named = self.channels.composition.channels.items()
+        return {name: channel.at(step, steps) for name, channel in named}
+
+    def _keep_states(self, _module: Any, _inputs: Any, out: Any) -> None:
+        if torch.is_grad_enabled():
+            self._states = out.last_hidden_state
+
+    def _get_per_token_logps_and_entropies(self, *words: Any, **more: Any) -> tuple[Any, ...]:
+        out: tuple[Any, ...] = super()._get_per_token_logps_and_entropies(*words, **more)
+        if torch.is_grad_enabled():
+            self._logps = out[0].detach()
+        return out
+
+    def _compute_loss(self, model: Any, inputs: Inputs) -> torch.Tensor:
+        if not self.model.training:
+            loss: torch.Tensor = super()._compute_loss(model, inputs)
+            return loss
+        weights = {name: one for name, one in self._weights().items() if one > 0}
+        losses = self.channel_losses(model, inputs, weights)
+        count = self.current_gradient_accumulation_steps
+        for name, loss in losses.items():
+            # A step's value is the sum of its micro-batches'; what is logged is their mean.
+            self._note(f"channel/{name}/loss", float(loss.detach()) * count)
+            self._note(f"channel/{name}/weight", weights[name])
+        self._measure(losses)
+        first = next(one for one in self.model.parameters() if one.requires_grad)
+        # A micro-batch in which nothing fires has a gradient of 0.
+        total: torch.Tensor = first.sum() * 0
+        for name, loss in losses.items():
+            total = total + weights[name] * loss
+        return total
+
+    def channel_losses(
+        self, model: Any, inputs: Inputs, weights: Mapping[str, float]
+    ) -> dict[str, torch.Tensor]:
+        """Each channel's own loss, of this micro-batch's share of the step, without its weight."""
+        losses = {}
+        count = self.current_gradient_accumulation_steps
+        taught = None
+        if "distillation" in weights:
+            taught = self._teacher_states(inputs)
+            self._note("channel/distillation/rows", float(inputs["taught"].sum()) * count)
+        if "reward" in weights:
+            losses["reward"] = super()._compute_loss(model, inputs)
+            fired = float((inputs["advantages"] != 0).sum())
+            self._note("channel/reward/rows", fired * count)
+        if taught is not None:
+            if "reward" not in weights:
+                self._forward(model, inputs)
+            losses["distillation"] = self._distillation(inputs, taught)
+        if "dpo" in weights:
+            losses["dpo"] = self._dpo(model) / count
+        self._states = self._logps = None
+        return losses
+
+    def _teacher_states(self, inputs: Inputs) -> torch.Tensor | None:
+        """Of the completions' tokens that count, shape (tokens, width); None where none does."""
+        assert self.channels is not None
+        assert self.channels.teacher is not None
+        rows = inputs["taught"] > 0
+        if not rows.any():
+            return None
+        with self.accelerator.autocast():
+            states = self.channels.teacher.hidden(
+                inputs["teacher_ids"][rows], inputs["teacher_mask"][rows]
+            )
+        return _predicting(states, inputs["completion_mask"][rows])
+
+    def _forward(self, model: Any, inputs: Inputs) -> None:
+        """The student's own pass, where the reward channel makes none."""
+        self._get_per_token_logps_and_entropies(
+            model,
+            torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1),
+            torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1),
+            inputs["completion_ids"].shape[1],
+        )
+
+    def _distillation(self, inputs: Inputs, taught: torch.Tensor) -> torch.Tensor:
+        assert self.channels is not None
+        assert self.channels.teacher is not None
+        assert self._states is not None
+        rows = inputs["taught"] > 0
+        mask = inputs["completion_mask"][rows]
+        weights = inputs["token_weights"][rows]
+        then = inputs.get("old_per_token_logps")
+        if then is not None:
+            assert self._logps is not None
+            cap = self.channels.composition.distillation.ratio_cap
+            weights = weights * capped_ratio(self._logps[rows], then[rows], cap)
+        kept = mask.bool()
+        return distillation_loss(
+            (_predicting(self._states[rows], mask), head_of(self.model)),
+            (taught, self.channels.teacher.head),
+            inputs["completion_ids"][rows][kept],
+            weights[kept],
+            self._divergence,
+        )
+
+    def _dpo(self, model: Any) -> torch.Tensor:
+        assert self.channels is not None
+        assert self.channels.reference is not None
+        numbers = self._numbers()
+        reference = self.channels.reference.logps(numbers)
+        pairs = [self.channels.pairs[one] for one in numbers]
+        with self.accelerator.autocast():
+            policy = pair_logps(model, pairs, self.processing_class.pad_token_id)
+        losses, margins = preference_margins(policy, reference, self.channels.beta)
+        loss: torch.Tensor = losses.mean()
+        if self.state.global_step == 0 and not self._started:
+            self._started = True
+            require_same_start(float(loss.detach()))
+        count = self.current_gradient_accumulation_steps
+        self._note("channel/dpo/rows", float(len(pairs) * count))
+        self._note("channel/dpo/margin", float(margins.detach().mean()))
+        return loss
+
+    def _numbers(self) -> list[int]:
+        """The pairs of this micro-batch, a function of step and seed: a resumed training takes the
+        same ones."""
+        assert self.channels is not None
+        total = len(self.channels.pairs)
+        wanted = self.channels.composition.dpo.pairs or self.args.per_device_train_batch_size
+        count = self.current_gradient_accumulation_steps
+        first = (self.state.global_step * count + self._step % count) * wanted
+        return [
+            order_of(total, seed=self.args.seed, epoch=place // total)[place % total]
+            for place in range(first, first + wanted)
+        ]
+
+    # What is told
+
+    def _note(self, name: str, value: float) -> None:
+        self._metrics["train"][name].append(value)
+
+    def _measure(self, losses: Mapping[str, torch.Tensor]) -> None:
+        assert self.channels is not None
+        every = self.channels.composition.gradients_every
+        if not every or self.state.global_step % every:
+            return
+        self._gradients.add(losses)
+        if self.accelerator.sync_gradients:
+            for name, value in self._gradients.told().items():
+                self._note(name, value)
+
+    # Checkpoints
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        super()._save_checkpoint(model, trial)
+        if self.channels is not None and self.channels.teacher is not None:
+            folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
+            self.channels.teacher.save(folder)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
+        if self.channels is not None and self.channels.teacher is not None:
+            self.channels.teacher.load(Path(resume_from_checkpoint))
+
+
+def _predicting(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Of states (rows, length, width) those that predict the completions' tokens, which are the
+    last columns: (tokens, width), in the order of `mask` (rows, completion)."""
+    return states[:, -mask.shape[1] - 1 : -1][mask.bool()]

@@ -1,0 +1,106 @@
+"""Reward functions, by TRL's contract: one number a completion, None where there is nothing to say.
+
+`f(prompts=, completions=, completion_ids=, <a list for each other key of the rows>, ...)`. Those of
+the package have a name; those of a project are the text of a file that its specification holds.
+"""
+
+import importlib.util
+from collections.abc import (
+    Callable,
+    Sequence,
+)
+from pathlib import Path
+from typing import Any
+
+from harness.domain.composition import RewardFunction
+from harness.errors import (
+    RunError,
+    UsageError,
+)
+from harness.files import sha256_bytes
+from harness.training.chat import (
+    contains_answer,
+    is_answer,
+)
+
+Reward = Callable[..., list[float | None]]
+
+
+def exact_match(
+    completions: Sequence[Any], answer: Sequence[str | None], **_more: Any
+) -> list[float | None]:
+    """1 where the completion is the answer, else 0."""
+    return _each(completions, answer, is_answer)
+
+
+def contains(
+    completions: Sequence[Any], answer: Sequence[str | None], **_more: Any
+) -> list[float | None]:
+    """1 where the completion contains the answer as whole words, else 0."""
+    return _each(completions, answer, contains_answer)
+
+
+def nothing(completions: Sequence[Any], **_more: Any) -> list[float | None]:
+    """For rollouts that nobody scores."""
+    return [0.0 for _ in completions]
+
+
+NAMED: dict[str, Reward] = {"exact_match": exact_match, "contains": contains}
+
+
+def reward_functions(wanted: Sequence[RewardFunction], folder: Path) -> list[Reward]:
+    """Sources are written to `folder`, where a traceback finds their lines. Raises RunError for a
+    source that is not what its hash says, UsageError for one without the function."""
+    return [
+        NAMED[one.name] if one.source is None else _of_source(one, folder / f"{place}.py")
+        for place, one in enumerate(wanted)
+    ]
+
+
+def text_of(completion: Any) -> str:
+    """The completion's text; TRL gives messages where the prompt is a conversation."""
+    return str(completion if isinstance(completion, str) else completion[-1]["content"])
+
+
+def _each(
+    completions: Sequence[Any],
+    answers: Sequence[str | None],
+    right: Callable[[str, str], bool],
+) -> list[float | None]:
+    pairs = zip(completions, answers, strict=True)
+    return [
+        None if answer is None else float(right(text_of(completion), answer))
+        for completion, answer in pairs
+    ]
+
+
+def _of_source(wanted: RewardFunction, path: Path) -> Reward:
+    data = (wanted.source or "").encode()
+    if sha256_bytes(data) != wanted.sha256:
+        raise RunError(
+            f"The source of the reward function {wanted.name} has the hash"
+            f" {sha256_bytes(data)[:12]}; expected {(wanted.sha256 or '')[:12]}.",
+            hint="Make a new specification.",
+            code="reward_changed",
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    spec = importlib.util.spec_from_file_location(f"reward_{wanted.name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, wanted.name, None)
+    if not callable(function):
+        raise UsageError(
+            f"{wanted.file} has no function {wanted.name}.",
+            hint="Name one of its functions: `FILE.py:FUNCTION`.",
+            code="reward_missing",
+        )
+    return named(function, wanted.name)
+
+
+def named(function: Reward, name: str) -> Reward:
+    """With the name that metrics show."""
+    function.__name__ = name
+    return function

@@ -1,0 +1,179 @@
+"""The backend `composed` as a person types it: from rows and a composition to a judged adapter."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from tests.cli.journey import UNSANDBOXED, Answer, Journey
+from tests.posttrain import programs
+from tests.training.tiny_model import save_tiny_model
+
+OTHER = "HuggingFaceTB/SmolLM2-360M-Instruct"
+COMPOSITION = """
+gradients_every = 1
+
+[reward]
+functions = ["contains", "rewards.py:brevity"]
+function_weights = [1.0, 0.5]
+
+[distillation]
+weight = 0.5
+final_weight = 0.1
+warmup = 0.5
+teacher = "ema"
+contexts = ["hint"]
+
+[dpo]
+weight = 0.25
+reference = "precomputed"
+
+[rollouts]
+max_tokens = 8
+"""
+REWARD = """def brevity(completions, **more):
+    return [1 / (1 + len(one[0]["content"])) for one in completions]
+"""
+SMALL = ("max_steps=2", "batch_size=2", "gradient_accumulation=2", "lora_rank=4", "lora_alpha=8")
+SMALL = (*SMALL, "max_seq_length=128")
+
+
+@pytest.fixture
+def tuning(tmp_path: Path) -> Journey:
+    (tmp_path / "home").mkdir()
+    root = programs.make_root(tmp_path / "tuning")
+    rows = [{**row, "answer": row["chosen"], "hint": row["chosen"]} for row in programs.rows(20)]
+    programs.write_rows(root / "train.jsonl", rows)
+    (root / "composed.toml").write_text(COMPOSITION)
+    (root / "rewards.py").write_text(REWARD)
+    journey = Journey(root, tmp_path / "home")
+    weights = str(save_tiny_model(tmp_path / "tiny"))
+    for identifier in (programs.MODEL, OTHER):
+        added = journey.harness("posttrain", "model", "add", identifier, "--weights", weights)
+        assert added.exit_code == 0, added.stderr
+    return journey
+
+
+def specified(tuning: Journey, *more: str, composition: str = "composed.toml") -> Answer:
+    numbers = [word for one in SMALL for word in ("--set", one)]
+    return tuning.harness(
+        *("posttrain", "spec", "--backend", "composed", "--mode", "composed"),
+        *("--model", programs.MODEL, "--profile", "local-reader", "--tier", "cpu-experimental"),
+        *("--dataset", "train.jsonl", "--benchmark", "held_out.jsonl"),
+        *("--evaluator", '["python", "judge.py"]', "--composition", composition),
+        *numbers,
+        *more,
+        "--json",
+    )
+
+
+def logged(tuning: Journey, name: str) -> list[dict[str, Any]]:
+    run = tuning.root / ".harness/experiments" / name / "runs/run-01"
+    rows = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    return [row["metrics"] for row in rows if "loss" in row.get("metrics", {})]
+
+
+def test_from_rows_and_a_composition_to_a_promoted_model(tuning: Journey) -> None:
+    models = []
+    for seed in ("1", "2", "3"):
+        made = specified(tuning, "--seed", seed)
+        assert made.exit_code == 0, made.stdout + made.stderr
+        name = made.document["experiment"]
+        ran = tuning.harness("posttrain", "run", name, *UNSANDBOXED, "--json")
+        assert ran.exit_code == 0, ran.stdout + ran.stderr
+        models.append(ran.document["model"])
+    spec = made.document["specification"]["composition"]
+    assert spec["reward"]["functions"][1]["source"] == REWARD
+    circular = [one for one in made.document["warnings"] if "teacher" in one["field"]]
+    assert ["circular" in one["reason"] for one in circular] == [True]
+    rows = logged(tuning, name)
+    assert len(rows) == 2
+    for channel in ("reward", "distillation", "dpo"):
+        assert rows[-1][f"channel/{channel}/rows"] == 4
+        assert rows[-1][f"channel/{channel}/grad_norm"] > 0
+    assert [row["channel/distillation/weight"] for row in rows] == pytest.approx([0.5, 0.1])
+    weighted = sum(
+        rows[-1][f"channel/{name}/weight"] * rows[-1][f"channel/{name}/loss"]
+        for name in ("reward", "distillation", "dpo")
+    )
+    assert rows[-1]["loss"] == pytest.approx(weighted, rel=1e-4, abs=1e-5)
+    assert {"rewards/contains/mean", "rewards/brevity/mean"} <= rows[-1].keys()
+    approve = ("posttrain", "approve", "--benchmark", "held_out.jsonl")
+    assert tuning.harness(*approve, "--evaluator", '["python", "judge.py"]').exit_code == 0
+    judged = [
+        tuning.harness("posttrain", "evaluate", model, *UNSANDBOXED, "--json") for model in models
+    ]
+    assert judged[-1].document["verdict"] == "PASS", judged[-1].stdout
+    took = tuning.harness("posttrain", "promote", models[-1], "--reason", "passes", "--json")
+    assert took.exit_code == 0, took.stdout + took.stderr
+    tree = tuning.harness("posttrain", "lineage", models[-1], "--json").document
+    (run,) = tree["runs"]
+    assert len(run["judgement"]["result"]["extra"]["reference_sha256"]) == 64
+
+
+def test_another_local_model_teaches_and_its_family_is_told(tuning: Journey) -> None:
+    text = COMPOSITION.replace('"ema"', f'"{OTHER}"')
+    (tuning.root / "other.toml").write_text(text)
+    made = specified(tuning, composition="other.toml")
+    assert made.exit_code == 0, made.stdout + made.stderr
+    told = {one["reason"] for one in made.document["warnings"]}
+    assert "shared by teacher, trained model" in told
+    assert not any("circular" in one for one in told)
+    name = made.document["experiment"]
+    ran = tuning.harness("posttrain", "run", name, *UNSANDBOXED, "--json")
+    assert ran.exit_code == 0, ran.stdout + ran.stderr
+    assert logged(tuning, name)[0]["channel/distillation/rows"] == 4
+
+
+BAD = {
+    "[reward]\nweigth = 1": "weigth",
+    "[reward]\nweight = -1": "reward.weight",
+    "[reward]\nweight = nan": "reward.weight",
+    "[reward]\nfunctions = ['mine']": "FILE.py:FUNCTION",
+    "[reward]\nfunctions = ['rewards.py:other']\nfunction_weights=[1]": "no function other",
+    "[reward]\nfunctions = ['gone.py:brevity']\nfunction_weights=[1]": "gone.py",
+    "[reward]\nfunctions = ['imports.py:f']\nfunction_weights=[1]": "only this file is kept",
+    "[reward]\nfunctions = ['/etc/x.py:f']\nfunction_weights=[1]": "reward.functions",
+    "[reward]\nfunction_weights = [1]": "function_weights",
+    "[distillation]\nteacher = 'nobody/such'": "distillation.teacher",
+    "[distillation]\nobjective = 'sampled'": "sampled",
+    "[distillation]\nbeta = 2": "distillation.beta",
+    "[distillation]\ncontexts = []": "contexts",
+    "[distillation]\ntail = 1": "tail",
+    "[dpo]\nreference = 'constants'": "adapter_off",
+    "[rollouts]\ngenerations = 1": "generations",
+    "reward = 3": "a table",
+    "gradients_every = -1": "gradients_every",
+    "[reward]\nweight = 0\n[distillation]\nweight = 0\n[dpo]\nweight = 0": "nothing is learned",
+    "[reward": "TOML",
+}
+
+
+def test_a_wrong_composition_is_refused_in_words(tuning: Journey) -> None:
+    (tuning.root / "imports.py").write_text("import trainer\ndef f(**more):\n    return []\n")
+    for text, said in BAD.items():
+        (tuning.root / "bad.toml").write_text(text)
+        made = specified(tuning, composition="bad.toml")
+        assert made.exit_code == 2, text
+        assert said in made.document["error"]["message"], (text, made.stdout)
+    gone = specified(tuning, composition="nowhere.toml")
+    assert (gone.exit_code, "nowhere.toml" in gone.stdout) == (2, True)
+    assert tuning.harness("posttrain", "status", "--json").document["programs"] == []
+
+
+def test_a_channel_that_no_row_can_feed_is_refused(tuning: Journey) -> None:
+    bare = [{"id": row["id"], "prompt": row["prompt"]} for row in programs.rows(20)]
+    programs.write_rows(tuning.root / "train.jsonl", bare)
+    said = specified(tuning).document["error"]["message"]
+    for name in ("dpo.weight", "distillation.contexts", "reward.functions"):
+        assert name in said
+    other = tuning.harness(
+        *("posttrain", "spec", "--backend", "trl-sft", "--mode", "sft", "--model", programs.MODEL),
+        *("--profile", "local-reader", "--dataset", "train.jsonl"),
+        *("--benchmark", "held_out.jsonl", "--composition", "composed.toml", "--json"),
+    )
+    assert "none but with composed" in other.document["error"]["message"]
