@@ -1,5 +1,6 @@
 """A model's lineage: dataset, run, checkpoint, evaluations, promotions."""
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
@@ -124,3 +125,34 @@ def drawn(tree: dict[str, Any]) -> str:
                 head = f"{move['before']} -> {move['after']}  by {move['by']}"
                 lines.append(f"         +- {head}: {move['why'][:80]}")
     return "\n".join(lines)
+
+
+def trained_on(project: Project, digests: Collection[str]) -> list[dict[str, Any]]:
+    """The programs whose dataset has one of these SHA-256, and what came of each: {experiment,
+    dataset, sha256, runs, models: [{id, state, profile, served}]}."""
+    ledger = project.ledger
+    served = {history[-1].model for name in Profile if (history := ledger.servings(name))}
+    found = []
+    for program in ledger.programs():
+        dataset = program.spec["dataset"]
+        if dataset["sha256"] not in digests:
+            continue
+        models = [
+            {
+                "id": model.id,
+                "state": model.state.value,
+                "profile": model.profile,
+                "served": model.id in served,
+            }
+            for model in ledger.models(experiment=program.experiment)
+        ]
+        found.append(
+            {
+                "experiment": program.experiment,
+                "dataset": dataset["path"],
+                "sha256": dataset["sha256"],
+                "runs": [run.id for run in ledger.runs(program.experiment)],
+                "models": models,
+            }
+        )
+    return found

@@ -37,7 +37,7 @@ of them."""
 def direct() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["loop"], *extras["train"]]
+    wanted = [*project["dependencies"], *extras["loop"], *extras["train"], *extras["traces"]]
     return [name.group() for text in wanted if (name := re.match(r"[\w.-]+", text))]
 
 

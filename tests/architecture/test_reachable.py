@@ -29,7 +29,7 @@ CALLED_BY_OTHERS = {
     "backward",
 }
 """Methods that a library calls by name."""
-WRITTEN_WHOLE = ("harness/ledger/facts/",)
+WRITTEN_WHOLE = ("harness/ledger/facts/", "harness/traces/tally.py")
 """Dataclasses whose fields are all written as JSON: what is not read today is still recorded."""
 READ_BY_OTHERS = {
     "AlarmKind.meaning": "docs/detectors.md has it, which tests/detectors/test_watch.py holds",

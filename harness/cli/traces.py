@@ -1,0 +1,273 @@
+"""`harness traces ...`: sessions of agents, shown, turned into states, withdrawn."""
+
+import sys
+from collections.abc import Mapping
+from contextlib import nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.audit.activity import transcript_home, transcripts_of
+from harness.audit.session_outcomes import session_outcomes
+from harness.cli.output import (
+    CommandGroup,
+    emit,
+    environment,
+    json_option,
+    project_option,
+)
+from harness.cli.reading import reading
+from harness.clock import SystemClock, iso
+from harness.domain.words import some
+from harness.errors import NotFoundError, UsageError
+from harness.ledger.project import Project
+from harness.posttrain.lineage import trained_on
+from harness.settings import load_settings
+from harness.traces.ingest import (
+    Reading,
+    Source,
+    Terms,
+    ingest,
+    sources,
+)
+from harness.traces.redaction import Redactor
+from harness.traces.summary import conversation, summarise
+from harness.traces.withdrawal import Held, digests_of, held, withdraw
+from harness.views.sessions import (
+    files_table,
+    messages_table,
+    session_lines,
+    sessions_table,
+)
+
+_MOST_MESSAGES = 200
+_PATHS = click.Path(path_type=Path)
+
+
+@click.group("traces", cls=CommandGroup)
+def command() -> None:
+    """Show agents' sessions, make states of them for training, withdraw one."""
+
+
+@command.command("show")
+@click.argument("which", metavar="[SESSION|PATH]", default="")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Of the list: the newest so many.",
+)
+@click.option("--messages", is_flag=True, help="The messages too, each cut.")
+@project_option
+@json_option
+def show_command(which: str, limit: int, messages: bool, project: Path, as_json: bool) -> None:
+    """Show a session: messages, tools, subagents, tokens and cost by model, time.
+
+    Without an argument the sessions of this project. Forks and copies count once. PATH is a
+    transcript of Claude Code or of another agent (docs/traces.md), or a folder of some.
+    """
+    outcomes: Mapping[str, Any] = {}
+    wanted = ""
+    if which and Path(which).exists():
+        listed = sources([Path(which)])
+    else:
+        outcomes = _outcomes(project)
+        listed, wanted = _found(_root(project), which, limit)
+    found = Reading(listed)
+    rows = [row for row in summarise(found) if row["session"].startswith(wanted)]
+    for row in rows:
+        row["experiments"] = outcomes.get(row["session"], [])
+    document: dict[str, Any] = {
+        "sessions": rows,
+        "files": [tally.plain() for tally in found.tallies],
+    }
+    lines: list[str] = [sessions_table(rows)] if len(rows) != 1 or not which else []
+    if not lines:
+        lines += session_lines(rows[0])
+    if messages and len(rows) == 1:
+        told = conversation(Reading(listed), rows[0]["session"])
+        document["messages"] = list(told)
+        lines.append(messages_table(document["messages"][-_MOST_MESSAGES:]))
+    wrong = [tally for tally in document["files"] if tally["verdict"] != "read"]
+    lines += [files_table(wrong)] if wrong else []
+    lines += [] if rows else ["no sessions found"]
+    emit(document, *lines, as_json=as_json)
+
+
+def _found(root: Path, which: str, limit: int) -> tuple[list[Source], str]:
+    """The transcripts of the project, the newest `limit`, or those of the session `which`, and the
+    beginning of its id."""
+    home = transcript_home(environment())
+    paths = transcripts_of(root, home, None) if home.is_dir() else iter(())
+    if not which:
+        newest = sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
+        return sources(list(islice(newest, limit))), ""
+    named = [path for path in home.rglob(f"{which}*.jsonl") if path.stem.startswith(which)]
+    if not named:
+        raise NotFoundError(
+            f"There is no session and no file {which!r}; sessions are looked for in {home}.",
+            hint="`harness traces show` lists those of this project.",
+        )
+    return sources(named), which
+
+
+@command.command("ingest")
+@click.argument("paths", nargs=-1, required=True, type=_PATHS)
+@click.option(
+    "-o",
+    "--out",
+    type=_PATHS,
+    default="traces.jsonl",
+    show_default=True,
+    help="A new file.",
+)
+@click.option("--licence", default=None, help="Under which the rows may be used.")
+@click.option("--consent", is_flag=True, help="Whoever is in the sessions agreed to that use.")
+@click.option("--name", "names", multiple=True, help="A name to redact; may be repeated.")
+@click.option(
+    "--pattern",
+    "patterns",
+    multiple=True,
+    help="A regular expression to redact; may be repeated.",
+)
+@click.option("--strict", is_flag=True, help="Refuse to write where anything must be redacted.")
+@project_option
+@json_option
+def ingest_command(
+    paths: tuple[Path, ...],
+    out: Path,
+    licence: str | None,
+    consent: bool,
+    names: tuple[str, ...],
+    patterns: tuple[str, ...],
+    strict: bool,
+    project: Path,
+    as_json: bool,
+) -> None:
+    """Write the states of sessions as JSON lines: context, action, tool results, outcome.
+
+    Secrets, e-mail addresses, home folders, names and patterns are redacted before anything is
+    written. In a project its ledger tells the outcomes. Beside OUT stands its manifest: what was
+    read and counted in each file.
+    """
+    manifest = ingest(
+        sources(paths),
+        out,
+        redactor=Redactor(names=names, patterns=patterns),
+        terms=Terms(licence=licence, consent=consent),
+        outcomes=_outcomes(project),
+        strict=strict,
+    )
+    redacted = ", ".join(f"{count} {kind}" for kind, count in manifest["redacted"].items())
+    lines = [
+        f"{out}: {some(manifest['rows'], 'state')} of {some(len(manifest['sessions']), 'session')}",
+        f"redacted: {redacted or 'nothing'}",
+        files_table(manifest["files"]),
+    ]
+    if licence is None or not consent:
+        lines.append("without --licence and --consent no row may be exported")
+    emit({"out": str(out), **manifest}, *lines, as_json=as_json)
+
+
+def _root(project: Path) -> Path:
+    """Of the project, else the folder itself: Claude Code works anywhere."""
+    try:
+        return load_settings(project, environment()).root
+    except NotFoundError:
+        return project.resolve()
+
+
+def _ledger(project: Path) -> Project | None:
+    """None outside a project, and where nothing is recorded yet."""
+    try:
+        return reading(project)
+    except NotFoundError:
+        return None
+
+
+def _outcomes(project: Path) -> Mapping[str, Any]:
+    """Session -> what the ledger says of it."""
+    opened = _ledger(project)
+    if opened is None:
+        return {}
+    with opened:
+        return session_outcomes(opened)
+
+
+@command.command("withdraw")
+@click.argument("session")
+@click.argument("datasets", nargs=-1, type=_PATHS)
+@click.option("--dry-run", is_flag=True, help="Only say where the session is.")
+@project_option
+@json_option
+def withdraw_command(
+    session: str, datasets: tuple[Path, ...], dry_run: bool, project: Path, as_json: bool
+) -> None:
+    """Take a session's rows out of DATASETS, and name every model that was trained on them.
+
+    DATASETS are files of states or of training rows; by default the datasets of this project's
+    training programs. Each is rewritten in place, its manifest says so. A model that used the
+    session stays; reject it or roll back: `harness posttrain lineage MODEL` shows what it is.
+    """
+    opened = _ledger(project)
+    with opened or nullcontext():
+        files = list(datasets) or _own_datasets(opened)
+        if not files:
+            raise UsageError(
+                "No dataset was named, and no training program here has one.",
+                hint=f"E.g. `harness traces withdraw {session} rows.jsonl`.",
+            )
+        found = [_withdraw(path, session, dry_run=dry_run) for path in files]
+        digests = {digest for _, _, used in found for digest in used}
+        used = trained_on(opened, digests) if opened is not None else []
+    document = {
+        "session": session,
+        "datasets": [
+            {"path": str(one.path), "rows": one.rows, "of": one.of, "sha256": after}
+            for one, after, _ in found
+        ],
+        "programs": used,
+    }
+    emit(document, *_withdrawn(document, dry_run=dry_run), as_json=as_json)
+    if not any(one.rows for one, _, _ in found) and not used:
+        sys.exit(1)
+
+
+def _own_datasets(opened: Project | None) -> list[Path]:
+    """Of the project's training programs, those that are there."""
+    if opened is None:
+        return []
+    root, programs = opened.layout.root, opened.ledger.programs()
+    own = {root / program.spec["dataset"]["path"] for program in programs}
+    return sorted(path for path in own if path.is_file())
+
+
+def _withdraw(path: Path, session: str, *, dry_run: bool) -> tuple[Held, str, set[str]]:
+    """What it held, its SHA-256 afterwards, and those under which it ever held the session."""
+    one, digests = held(path, session), digests_of(path)
+    if dry_run:
+        return one, one.sha256, digests
+    if not one.rows:  # what was withdrawn before, the manifest still tells
+        return one, one.sha256, digests - {one.sha256}
+    return one, withdraw(path, session, at=iso(SystemClock().now())), digests
+
+
+def _withdrawn(document: Mapping[str, Any], *, dry_run: bool) -> list[str]:
+    verb = "holds" if dry_run else "lost"
+    lines = [
+        f"{one['path']} {verb} {some(one['rows'], 'row')} of {one['of']}"
+        for one in document["datasets"]
+    ]
+    for program in document["programs"]:
+        for model in program["models"]:
+            served = ", is served" if model["served"] else ""
+            lines.append(
+                f"model {model['id'][:12]} of {program['experiment']} used it:"
+                f" {model['state']}{served}"
+            )
+        if not program["models"]:
+            lines.append(f"{program['experiment']} used it; it has no model")
+    return lines or ["nothing found"]

@@ -1,0 +1,1 @@
+"""The forms of trajectories that are read: one file a form, one table."""

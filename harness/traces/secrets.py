@@ -1,0 +1,131 @@
+"""Secrets in text: what detect-secrets finds, and forms of keys that it does not know.
+
+Nothing is sent anywhere: its verification, which asks the services, is never called.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from harness.domain.late import later
+from harness.errors import FROM, MissingExtraError
+
+if TYPE_CHECKING:
+    from detect_secrets.core.plugins import util
+    from detect_secrets.filters import heuristic
+else:
+    util = later("detect_secrets.core.plugins.util")
+    heuristic = later("detect_secrets.filters.heuristic")
+
+_BLOCK = "private key"
+_PEM = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
+    r".*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    re.DOTALL,
+)
+_KNOWN: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (_BLOCK, _PEM),
+    ("anthropic key", re.compile(r"sk-ant-[\w-]{16,}")),
+    ("openai key", re.compile(r"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}")),
+    ("hugging face token", re.compile(r"\bhf_[A-Za-z0-9]{20,}")),
+    ("google key", re.compile(r"\bAIza[\w-]{35}")),
+    ("github token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})")),
+    ("json web token", re.compile(r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?")),
+    ("bearer token", re.compile(r"(?i)(?<=\bbearer )[\w.~+/-]{16,}=*")),
+    ("password in a url", re.compile(r"(?<=://)[^\s/:@\"'<>]+:[^\s/:@\"'<>]+(?=@)")),
+)
+_WORD = (
+    r"(?:api[_-]?key|access[_-]?key|secret|token|passw(?:or)?d|passphrase|credential"
+    r"|private[_-]?key)"
+)
+_ASSIGNED = re.compile(
+    rf"(?i)(?<![\w-])([\w.-]*{_WORD}[\w-]*)"
+    r"(\\?[\"']?\s*[=:]\s*\\?[\"']?)"
+    r"([^\s\"'`,;\\(){}<>]{8,})"
+)
+_NAMED = re.compile(rf"(?i)(?:.*[_-])?{_WORD}s?\Z")
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]*\Z")
+_KEYWORDS = re.compile(rf"(?i){_WORD}|auth|pass")
+_QUOTED = re.compile(r"[\"'][\w+/=\\-]{16,}[\"']")
+_BY_LINE = ("KeywordDetector", "Base64HighEntropyString", "HexHighEntropyString")
+_PRIVATE_KEY = "PrivateKeyDetector"  # _PEM takes the whole block, not its first line
+_SHORTEST = 6
+_EXTRA = f"`pip install 'experiment-harness[traces]'`, {FROM}"
+
+
+def secrets_in(text: str) -> Iterator[tuple[str, str]]:
+    """(kind, value) of each; the same value may come twice.
+
+    Raises MissingExtraError without detect-secrets: nothing is written unredacted.
+    """
+    scanner = _scanner()
+    for kind, pattern in _KNOWN:
+        for found in pattern.finditer(text):
+            yield kind, found[0]
+    for found in _ASSIGNED.finditer(text):
+        if _is_secret(found[1], found[2], found[3]):
+            yield "assigned secret", found[3]
+    yield from scanner.values(text)
+
+
+def is_secret_name(name: str, value: str) -> bool:
+    """Whether a field called `name` with this value is a secret."""
+    return len(value) >= 8 and _NAMED.match(name) is not None and not re.search(r"\s", value)
+
+
+def _is_secret(name: str, between: str, value: str) -> bool:
+    if value[0] in "$[%<" or value.isdigit() or "://" in value:
+        return False
+    mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    return mixed or (between == "=" and _CAPITALS.match(name) is not None)
+
+
+class _Scanner:
+    """The plugins of detect-secrets, asked directly: its `scan_line` is twenty times as slow, obeys
+    comments that allow a secret, and takes each word of a text for one."""
+
+    def __init__(self) -> None:
+        try:
+            kinds: Any = util.get_mapping_from_secret_type_to_class().values()
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(
+                "Secrets are found by detect-secrets, which is not here.",
+                hint=f"Install it: {_EXTRA}.",
+            ) from error
+        plugins = {kind.__name__: kind() for kind in kinds}
+        plugins.pop(_PRIVATE_KEY, None)
+        self._by_line = [plugins.pop(name) for name in _BY_LINE]
+        self._whole = list(plugins.values())
+        self._no_secret = (
+            heuristic.is_potential_uuid,
+            heuristic.is_sequential_string,
+            heuristic.is_templated_secret,
+            heuristic.is_prefixed_with_dollar_sign,
+            heuristic.is_not_alphanumeric_string,
+        )
+
+    def values(self, text: str) -> Iterator[tuple[str, str]]:
+        for plugin in self._whole:
+            for value in plugin.analyze_string(text):
+                # A name of 44 letters is no key of IBM's.
+                if len(value) >= _SHORTEST and any(c.isdigit() for c in value):
+                    yield plugin.secret_type.lower(), value
+        if _KEYWORDS.search(text) is None and _QUOTED.search(text) is None:
+            return
+        for line in text.split("\n"):
+            if _KEYWORDS.search(line) or _QUOTED.search(line):
+                yield from self._of_line(line)
+
+    def _of_line(self, line: str) -> Iterator[tuple[str, str]]:
+        for plugin in self._by_line:
+            found: Any = plugin.analyze_line(filename="text", line=line, line_number=0)
+            for secret in found:
+                value = secret.secret_value
+                if len(value) >= _SHORTEST and not any(no(value) for no in self._no_secret):
+                    yield secret.type.lower(), value
+
+
+@cache
+def _scanner() -> _Scanner:
+    return _Scanner()

@@ -1,0 +1,106 @@
+"""`harness traces` as a person types it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.files import sha256_file
+from tests.cli.journey import Answer, Journey
+from tests.posttrain import programs
+from tests.traces.rows import Transcript
+
+pytest.importorskip("detect_secrets", reason="the extra `traces` is not installed")
+COLLECTED = Path(__file__).parents[1] / "traces/inputs/collected"
+
+
+@pytest.fixture
+def tuning(tmp_path: Path) -> Journey:
+    (tmp_path / "home").mkdir()
+    return Journey(programs.make_root(tmp_path / "tuning"), tmp_path / "home")
+
+
+def typed(journey: Journey, *words: str | Path, code: int = 0) -> Answer:
+    done = journey.harness(*map(str, words))
+    assert done.exit_code == code, done.stdout + done.stderr
+    return done
+
+
+def asked(journey: Journey, *words: str | Path) -> dict[str, Any]:
+    return typed(journey, *words, "--json").document
+
+
+def session(journey: Journey, name: str, *, priced: bool = True) -> Path:
+    """A session of the project, where Claude Code keeps it."""
+    folder = journey.home / ".claude/projects" / re.sub(r"[^A-Za-z0-9]", "-", str(journey.root))
+    main = Transcript(folder / f"{name}.jsonl", session=name, cwd=journey.root)
+    main.prompt("train it")
+    main.call("t1", "Bash", command="harness train")
+    main.rows[-1]["message"]["model"] = "claude-opus-5-5" if priced else "unknown-1"
+    main.path.write_text("".join(json.dumps(row) + "\n" for row in main.rows))
+    main.result("t1", "boom", error=True)
+    return main.path
+
+
+def test_the_sessions_of_the_project_are_listed_and_one_is_shown(tuning: Journey):
+    session(tuning, "aaaa-1")
+    session(tuning, "bbbb-2", priced=False)
+    listed = asked(tuning, "traces", "show")
+    assert [row["session"] for row in listed["sessions"]] == ["aaaa-1", "bbbb-2"]
+    (shown,) = asked(tuning, "traces", "show", "aaaa")["sessions"]
+    assert (shown["prompts"], shown["answers"], shown["seconds"]) == (1, 1, 2.0)
+    assert shown["tools"] == {"Bash": {"calls": 1, "errors": 1}}
+    assert shown["models"]["claude-opus-5-5"]["usd"] == pytest.approx(20 / 1e6)
+    text = typed(tuning, "traces", "show", "bbbb", "--messages").stdout
+    assert "price unknown" in text
+    assert "Bash(command=harness train)" in text
+    assert "no session and no file" in typed(tuning, "traces", "show", "zzzz", code=2).stderr
+
+
+def test_a_folder_of_other_peoples_transcripts_is_shown(tuning: Journey):
+    shown = asked(tuning, "traces", "show", COLLECTED)
+    agents = {agent["id"]: agent for row in shown["sessions"] for agent in row["subagents"]}
+    assert agents["aae161c"]["answers"] == 21
+    assert {agent["kind"] for agent in agents.values()} == {
+        "task",
+        "compaction",
+        "prompt suggestion",
+    }
+
+
+def test_states_are_written_and_one_session_is_withdrawn_again(tuning: Journey):
+    session(tuning, "aaaa-1")
+    other = session(tuning, "bbbb-2")
+    told = asked(tuning, "traces", "ingest", other.parent, "-o", "rows.jsonl", "--licence", "MIT")
+    assert (told["rows"], told["sessions"]) == (2, ["aaaa-1", "bbbb-2"])
+    assert (
+        "nothing is overwritten"
+        in typed(tuning, "traces", "ingest", other, "-o", "rows.jsonl", code=2).stderr
+    )
+    before = sha256_file(tuning.root / "rows.jsonl")
+    dry = asked(tuning, "traces", "withdraw", "aaaa-1", "rows.jsonl", "--dry-run")
+    assert dry["datasets"][0]["rows"] == 1
+    assert sha256_file(tuning.root / "rows.jsonl") == before
+    asked(tuning, "traces", "withdraw", "aaaa-1", "rows.jsonl")
+    (row,) = map(json.loads, (tuning.root / "rows.jsonl").read_text().splitlines())
+    assert row["session"] == "bbbb-2"
+    manifest = json.loads((tuning.root / "rows.jsonl.manifest.json").read_text())
+    assert (manifest["sessions"], manifest["rows"]) == (["bbbb-2"], 1)
+    assert manifest["withdrawn"][0]["from_sha256"] == before
+    assert typed(tuning, "traces", "withdraw", "aaaa-1", "rows.jsonl", code=1)
+
+
+def test_strict_refuses_and_leaves_nothing(tuning: Journey):
+    path = session(tuning, "aaaa-1")
+    path.write_text(path.read_text().replace("train it", "mail me: ada@example.com"))
+    refused = typed(tuning, "traces", "ingest", path, "-o", "rows.jsonl", "--strict", code=2)
+    assert "1 e-mail address" in refused.stderr
+    assert not (tuning.root / "rows.jsonl").exists()
+
+
+def test_a_file_without_a_state_is_refused(tuning: Journey):
+    (tuning.root / "loss.jsonl").write_text('{"loss": 1}\n')
+    refused = typed(tuning, "traces", "ingest", "loss.jsonl", "-o", "rows.jsonl", code=2)
+    assert "loss.jsonl is foreign" in refused.stderr
