@@ -356,9 +356,7 @@ KINDS: Mapping[str, AlarmKind] = {
         "The policy is far from its reference.",
         {
             "kl": Threshold(
-                10.0,
-                "nats a sequence or token, as logged",
-                "InstructGPT-style runs stay below 10; measured",
+                10.0, "nats a sequence or token, as logged", "InstructGPT-style runs; measured"
             ),
             "rows": persistent(3),
         },
