@@ -9,6 +9,7 @@ exist at a time.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -18,6 +19,8 @@ from harness.domain.composition import Objective
 
 _CHUNK = 2**26
 """Logits a chunk: 256 MiB in float32."""
+_FUSED_BYTES = 7 * 2**27
+"""Of both logits of a chunk, where the gradient is written over the student's."""
 _FURTHEST = 20.0
 """Of a log ratio, before its exponential (lasgroup/SDPO)."""
 _FULL_TAIL = -1e-7
@@ -175,6 +178,52 @@ def capped_ratio(now: torch.Tensor, then: torch.Tensor, cap: float) -> torch.Ten
     return (now - then).detach().clamp(-_FURTHEST, _FURTHEST).exp().clamp(max=cap)
 
 
+Written = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], Graded]
+"""(student's logits, teacher's, tokens, weights) -> (loss, gradient in the student's logits)."""
+
+
+def graded_form(divergence: Divergence) -> Written:
+    """By torch, in float32 or wider."""
+
+    def graded(
+        student: torch.Tensor, teacher: torch.Tensor, tokens: torch.Tensor, weights: torch.Tensor
+    ) -> Graded:
+        wide = torch.promote_types(student.dtype, torch.float32)
+        return divergence.graded(student.to(wide), teacher.to(wide), tokens, weights.to(wide))
+
+    return graded
+
+
+def fused_form(divergence: Divergence, hidden: torch.Tensor) -> Written | None:
+    """By Triton, where it is there and has this divergence."""
+    if not hidden.is_cuda or divergence.objective == Objective.SAMPLED:
+        return None
+    if find_spec("triton") is None:
+        return None
+    from harness.training import fused_divergence as fused
+
+    if divergence.objective == Objective.TOP_K and divergence.top_k > fused.MOST_KEPT:
+        return None
+    shared: dict[str, Any] = {
+        "beta": divergence.beta,
+        "temperature": divergence.temperature,
+        "clip": divergence.clip,
+    }
+
+    def written(
+        student: torch.Tensor, teacher: torch.Tensor, tokens: torch.Tensor, weights: torch.Tensor
+    ) -> Graded:
+        weights = weights.float()
+        if divergence.objective == Objective.TOP_K and divergence.top_k < student.shape[-1]:
+            kept: dict[str, Any] = {"k": divergence.top_k, "tail": divergence.tail}
+            loss = fused.write_top_k_gradient(student, teacher, weights, **kept, **shared)
+        else:
+            loss = fused.write_gradient(student, teacher, weights, **shared)
+        return loss, student
+
+    return written
+
+
 def distillation_loss(
     student: tuple[torch.Tensor, torch.Tensor],
     teacher: tuple[torch.Tensor, torch.Tensor],
@@ -188,11 +237,19 @@ def distillation_loss(
     width), output head (vocabulary, width)).
 
     The gradient is made in the forward pass, chunk by chunk: what is kept is as large as the hidden
-    states, and as the head where that learns.
+    states, and as the head where that learns. On a GPU it is written over the student's logits
+    (fused_divergence.py). `chunk`: tokens at a time.
     """
-    size = chunk or max(1, _CHUNK // student[1].shape[0])
+    fused = fused_form(divergence, student[0])
+    if fused is None:
+        size = chunk or max(1, _CHUNK // student[1].shape[0])
+    else:
+        bytes_each = 2 * student[1].shape[0] * student[0].element_size()
+        size = chunk or max(1, _FUSED_BYTES // bytes_each)
+    chunks = max(1, math.ceil(len(tokens) / size))
+    size = max(1, math.ceil(len(tokens) / chunks))  # all of about the same size
     return _Chunked.apply(  # type: ignore[no-any-return, no-untyped-call] # torch is not typed here
-        *student, *teacher, tokens, weights, divergence.graded, size
+        *student, *teacher, tokens, weights, fused or graded_form(divergence), size
     )
 
 
@@ -208,24 +265,26 @@ class _Chunked(torch.autograd.Function):
         teacher_head: torch.Tensor,
         tokens: torch.Tensor,
         weights: torch.Tensor,
-        graded: Callable[..., Graded],
+        graded: Written,
         size: int,
     ) -> torch.Tensor:
-        wide = torch.promote_types(hidden.dtype, torch.float32)
-        loss = torch.zeros((), dtype=wide, device=hidden.device)
+        loss = hidden.new_zeros((), dtype=torch.promote_types(hidden.dtype, torch.float32))
         of_hidden = torch.empty_like(hidden)
-        of_head = torch.zeros_like(head) if ctx.needs_input_grad[1] else None
+        of_head = None
         for start in range(0, hidden.shape[0], size):
             here = slice(start, start + size)
-            logits = (hidden[here] @ head.T).to(wide)
-            others = (teacher_hidden[here] @ teacher_head.T).to(wide)
-            part, gradient = graded(logits, others, tokens[here], weights[here].to(wide))
-            del logits, others
+            logits = hidden[here] @ head.T
+            others = teacher_hidden[here] @ teacher_head.T
+            part, gradient = graded(logits, others, tokens[here], weights[here])
             loss += part
+            del logits, others
             gradient = gradient.to(head.dtype)
             of_hidden[here] = gradient @ head
             if of_head is not None:
                 of_head.addmm_(gradient.T, hidden[here])
+            elif ctx.needs_input_grad[1]:
+                of_head = gradient.T @ hidden[here]
+            del gradient
         ctx.save_for_backward(of_hidden, of_head)
         return loss
 
@@ -234,4 +293,6 @@ class _Chunked(torch.autograd.Function):
         of_hidden, of_head = ctx.saved_tensors
         (scale,) = outer
         nothing = (None,) * 6
+        if scale == 1:  # a second head's gradient would double what is held
+            return of_hidden, of_head, *nothing
         return of_hidden * scale, None if of_head is None else of_head * scale, *nothing

@@ -1,0 +1,183 @@
+"""Full-vocabulary divergences from hidden states, forward and backward, on a GPU: time as a ratio
+to the matrix products that nobody can spare, memory beside the head's gradient, and the difference
+to float32. 4,096 tokens x 151,936 words x 2,048 wide, bfloat16; the median of eight.
+
+- four products: student's and teacher's logits, the gradients of hidden states and of the head.
+  A frozen head needs the first three.
+- float32: the same inputs, in float32 from the logits on, over 512 of the tokens. Of the head it is
+  told apart: there the rounding of logits to bfloat16 does not average out. Which words are the
+  likeliest depends on that rounding too.
+
+    python bench/divergence.py [--record]   # --record writes docs/evidence/divergence-gpu.json
+
+Where TRL is installed its own function runs beside ours.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from _record import record, wants_record
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from harness.domain.composition import Objective
+from harness.training.divergences import Divergence, distillation_loss
+
+TOKENS, WORDS, WIDTH, CHECKED, CHUNK, REPEATS = 4096, 151_936, 2048, 512, 1366, 8
+GIB = 2**30
+FORMS = {
+    "beta 0": Divergence(beta=0.0),
+    "beta 0.5": Divergence(),
+    "beta 1": Divergence(beta=1.0),
+    "temperature 0.9": Divergence(temperature=0.9),
+    "clip": Divergence(clip=0.001),
+    "mask": Divergence(),
+    "top-100 and tail": Divergence(objective=Objective.TOP_K),
+    "top-100": Divergence(objective=Objective.TOP_K, tail=False),
+    "sampled": Divergence(objective=Objective.SAMPLED),
+}
+Pair = tuple[torch.Tensor, torch.Tensor]
+
+
+def measured(work: Callable[[], Any]) -> tuple[float, float]:
+    """(median milliseconds, GiB above what was held before)."""
+    for _ in range(2):
+        work()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    times = []
+    for _ in range(REPEATS):
+        start, end = torch.cuda.Event(True), torch.cuda.Event(True)
+        start.record()
+        work()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end))
+    return statistics.median(times), (torch.cuda.max_memory_allocated() - before) / GIB
+
+
+def inputs() -> tuple[Pair, Pair]:
+    torch.manual_seed(0)
+    kind: dict[str, Any] = {"device": "cuda", "dtype": torch.bfloat16}
+    student = torch.randn(TOKENS, WIDTH, **kind) * 0.5
+    teacher = student + torch.randn(TOKENS, WIDTH, **kind) * 0.1
+    head = torch.randn(WORDS, WIDTH, **kind) * 0.04
+    return (student, head), (teacher, head + torch.randn(WORDS, WIDTH, **kind) * 0.005)
+
+
+def products(student: Pair, teacher: Pair, *, head: bool) -> float:
+    kind = {"device": "cuda", "dtype": torch.bfloat16}
+    out = torch.empty(CHUNK, WORDS, **kind)  # type: ignore[call-overload] # a table of settings
+    gradient = torch.randn_like(out) * 1e-4
+    of_hidden, of_head = torch.empty_like(student[0]), torch.empty_like(student[1])
+
+    def work() -> None:
+        for start in range(0, TOKENS, CHUNK):
+            here = slice(start, min(TOKENS, start + CHUNK))
+            rows = here.stop - start
+            for hidden, weight in (student, teacher):
+                torch.mm(hidden[here], weight.T, out=out[:rows])
+            torch.mm(gradient[:rows], student[1], out=of_hidden[here])
+            if head:
+                torch.mm(gradient[:rows].T, student[0][here], out=of_head)
+
+    return measured(work)[0]
+
+
+def step(
+    form: Divergence, student: Pair, teacher: Pair, weights: torch.Tensor, head: bool
+) -> Pair:
+    tokens = torch.zeros(len(weights), dtype=torch.long, device="cuda")
+    hidden = student[0].detach().requires_grad_()
+    weight = student[1].detach().requires_grad_(head)
+    loss = distillation_loss((hidden, weight), teacher, tokens, weights, form)
+    loss.backward()
+    return loss.detach(), hidden.grad  # type: ignore[return-value] # backward made it
+
+
+def differences(
+    form: Divergence, student: Pair, teacher: Pair, weights: torch.Tensor
+) -> dict[str, float]:
+    """Relative, of loss and gradients, to float32 over CHECKED tokens."""
+    tokens = torch.zeros(CHECKED, dtype=torch.long, device="cuda")
+    found = []
+    for wide in (True, False):
+        hidden, head = (one.detach() for one in (student[0][:CHECKED], student[1]))
+        others = teacher[0][:CHECKED], teacher[1]
+        if wide:
+            hidden, head, others = hidden.float(), head.float(), tuple(o.float() for o in others)
+        hidden.requires_grad_()
+        head.requires_grad_()
+        if wide:
+            values = form.values(hidden @ head.T, others[0] @ others[1].T, tokens)
+            loss = (values * weights[:CHECKED]).sum()
+        else:
+            loss = distillation_loss((hidden, head), others, tokens, weights[:CHECKED], form)
+        loss.backward()
+        found.append((loss.detach(), hidden.grad, head.grad))
+    names = ("loss", "hidden gradient", "head gradient")
+    return {
+        name: float((ours.float() - exact).norm() / exact.norm())
+        for name, exact, ours in zip(names, *found, strict=True)
+    }
+
+
+def of_trl(student: Pair, teacher: Pair) -> tuple[float, float] | None:
+    if find_spec("trl") is None:
+        return None
+    from trl.experimental.gkd.gkd_trainer import GKDTrainer
+
+    def work() -> None:
+        hidden, head = (one.detach().requires_grad_() for one in student)
+        both = (hidden @ head.T)[None], (teacher[0] @ teacher[1].T)[None]
+        labels = torch.zeros(1, TOKENS, dtype=torch.long, device="cuda")
+        GKDTrainer.generalized_jsd_loss(*both, labels=labels, beta=0.5).backward()
+
+    return measured(work)
+
+
+def main() -> int:
+    if not torch.cuda.is_available():
+        print("No CUDA GPU is here: nothing was measured.")
+        return 0
+    figures: dict[str, float | str] = {"card": torch.cuda.get_device_name(0)}
+    student, teacher = inputs()
+    of_head = student[1].nbytes / GIB
+    four = products(student, teacher, head=True)
+    three = products(student, teacher, head=False)
+    print(f"{figures['card']}: four products {four:.1f} ms, three {three:.1f} ms")
+    figures |= {"four products ms": round(four, 2), "three products ms": round(three, 2)}
+    trl = of_trl(student, teacher)
+    if trl is not None:
+        figures |= {"TRL ratio": round(trl[0] / four, 2), "TRL GiB": round(trl[1] - of_head, 2)}
+        print(f"TRL: {trl[0] / four:.2f}x, {trl[1] - of_head:.2f} GiB beside the head's gradient")
+    for name, form in FORMS.items():
+        weights = torch.full((TOKENS,), 1 / TOKENS, device="cuda")
+        if name == "mask":
+            weights *= torch.rand(TOKENS, device="cuda") < 0.7
+        ms, held = measured(lambda f=form, w=weights: step(f, student, teacher, w, True))
+        frozen, _ = measured(lambda f=form, w=weights: step(f, student, teacher, w, False))
+        told = {
+            "ratio": round(ms / four, 2),
+            "GiB": round(held - of_head, 2),
+            "frozen ratio to four": round(frozen / four, 2),
+            "frozen ratio to three": round(frozen / three, 2),
+            **{
+                f"{part} percent": round(100 * value, 3)
+                for part, value in differences(form, student, teacher, weights).items()
+            },
+        }
+        print(f"{name:17s}" + "  ".join(f"{key} {value}" for key, value in told.items()))
+        figures |= {f"{name}: {key}": value for key, value in told.items()}
+    if wants_record():
+        record("divergence-gpu", "python bench/divergence.py --record", figures, seed=0)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
