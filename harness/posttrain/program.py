@@ -1,6 +1,6 @@
 """A training program, from its specification to its models."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,7 @@ class TrainingProgram:
                 *family_warnings(self._project, spec, checked.rows),
                 *approval_warnings(self._project, spec),
                 *_told(checked.contamination),
+                *_converted(checked.layouts),
             ]
             writer.append(
                 TrainingSpecified(
@@ -126,6 +127,18 @@ class TrainingProgram:
     def lineage(self, name: str) -> dict[str, Any]:
         """See docs/training-programs.md."""
         return lineage(self._project, name)
+
+
+def _converted(layouts: Mapping[str, int]) -> Iterator[FieldProblem]:
+    """What was read as another layout than text: a look at one row shows whether rightly."""
+    for layout, rows in sorted(layouts.items()):
+        if layout != "text":
+            yield field_problem(
+                "dataset",
+                "rows of texts",
+                f"{rows} rows in the layout {layout!r}",
+                "they are converted when they are read; the file stays as it is",
+            )
 
 
 def _told(found: Contamination) -> list[FieldProblem]:

@@ -68,6 +68,8 @@ class CheckedRequest:
     """To train on."""
     contamination: Contamination
     """Of the benchmark, by them."""
+    layouts: Mapping[str, int]
+    """Layout of the training rows -> how many have it."""
 
 
 def check_request(project: Project, request: Request) -> CheckedRequest:
@@ -90,7 +92,8 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
     teacher = _teacher(problems, project, composition, tier)
     evaluator = evaluator_of(problems, settings, request.evaluator)
     texts = mode.row_texts if mode else ()
-    dataset = read_table(problems, project, "dataset", request.dataset, texts)
+    asks = mode in (Mode.GRPO, Mode.COMPOSED)
+    dataset = read_table(problems, project, "dataset", request.dataset, texts, text_only=asks)
     if composition is not None and dataset.rows:
         rows_problems(problems, composition, dataset.rows)
     benchmark = benchmark_of(problems, project, request.benchmark, evaluator)
@@ -127,7 +130,9 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
         code_hash=code,
         **configuration,
     )
-    return CheckedRequest(spec=spec, rows=dataset.rows, contamination=told)
+    return CheckedRequest(
+        spec=spec, rows=dataset.rows, contamination=told, layouts=dataset.layouts
+    )
 
 
 def _word(problems: FieldProblems, words: type[Word], name: str, value: Any) -> Word | None:

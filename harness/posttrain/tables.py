@@ -7,6 +7,13 @@ from dataclasses import (
 )
 from typing import Any
 
+from harness.domain.row_forms import (
+    ANSWERS,
+    TEMPLATE_MARKS,
+    flat,
+    layout_of,
+    one_form,
+)
 from harness.errors import HarnessError
 from harness.files import sha256_bytes
 from harness.ledger.project import Project
@@ -23,6 +30,8 @@ from harness.posttrain.vocabulary import (
 )
 from harness.settings import granted
 
+_SPOKEN = ("prompt", *ANSWERS)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
@@ -30,16 +39,24 @@ class Table:
     """Relative to the project, when it lies in it."""
     data: bytes = b""
     rows: list[dict[str, Any]] = field(default_factory=list)
+    layouts: Counter[str] = field(default_factory=Counter)
+    """Layout -> rows that have it."""
 
     def plain(self) -> dict[str, Any]:
         return {"path": self.path, "sha256": sha256_bytes(self.data), "rows": len(self.rows)}
 
 
 def read_table(
-    problems: FieldProblems, project: Project, name: str, path: str, texts: RowTexts
+    problems: FieldProblems,
+    project: Project,
+    name: str,
+    path: str,
+    texts: RowTexts,
+    *,
+    text_only: bool = False,
 ) -> Table:
     """The table at `path`, in the project or in a folder that config.toml declares. Without rows
-    when it cannot be read."""
+    when it cannot be read. Prompts and answers are texts here, whatever layout the file has."""
     layout = project.layout
     root = layout.root.resolve()
     places = [root, *(place.resolve() for place in granted(project.settings))]
@@ -54,12 +71,15 @@ def read_table(
     if real.is_relative_to(layout.state.resolve()):  # it may lie below the project
         problems.add(name, "a file of the project", path, "it is the harness's own")
         return Table()
+    layouts = Counter(layout_of(row) for row in rows)
+    rows = [one_form(row) for row in rows]
     for number, row in enumerate(rows, 1):
-        if fault := _row_fault(row, texts):
+        if fault := _row_fault(row, texts) or _form_fault(row, text_only=text_only):
             problems.add(f"{name} row {number}", *fault)
             break
+    rows = [{**row, **{key: flat(row[key]) for key in _SPOKEN if key in row}} for row in rows]
     shown = real.relative_to(root).as_posix() if real.is_relative_to(root) else str(real)
-    return Table(path=shown, data=data, rows=rows)
+    return Table(path=shown, data=data, rows=rows, layouts=layouts)
 
 
 def benchmark_of(problems: FieldProblems, project: Project, path: str, evaluator: Any) -> Table:
@@ -67,7 +87,7 @@ def benchmark_of(problems: FieldProblems, project: Project, path: str, evaluator
     texts: RowTexts = (("id",), ("prompt",))
     if isinstance(evaluator, str) and evaluator in tuple(Evaluator):
         texts = Evaluator(evaluator).row_texts
-    table = read_table(problems, project, "benchmark", path, texts)
+    table = read_table(problems, project, "benchmark", path, texts, text_only=True)
     counts = Counter(str(row.get("id")) for row in table.rows)
     if repeated := sorted(name for name, count in counts.items() if count > 1):
         problems.add(
@@ -81,13 +101,22 @@ def benchmark_of(problems: FieldProblems, project: Project, path: str, evaluator
 
 def _row_fault(row: dict[str, Any], texts: RowTexts) -> tuple[str, Any, str] | None:
     """(expected, actual, reason)."""
-    missing = [
-        keys
-        for keys in texts
-        if not any(isinstance(row.get(key), str) and row[key].strip() for key in keys)
-    ]
+    missing = [keys for keys in texts if not any(flat(row.get(key)).strip() for key in keys)]
     if missing:
-        return f"text in {', '.join(map(' or '.join, missing))}", row.get(missing[0][0]), "missing"
+        expected = f"text in {', '.join(map(' or '.join, missing))}"
+        return expected, row.get(missing[0][0]), "missing"
     if texts[-3:] == PAIR and row["chosen"] == row["rejected"]:
         return "chosen that differs from rejected", row["chosen"], "equal"
+    return None
+
+
+def _form_fault(row: dict[str, Any], *, text_only: bool) -> tuple[str, Any, str] | None:
+    prompt = row.get("prompt")
+    lists = [name for name in _SPOKEN if name in row and not isinstance(row[name], str)]
+    if text_only and lists:
+        reason = "a benchmark, and a trainer that generates, take one question and one answer"
+        return f"one text as {lists[0]}", "several messages", reason
+    if mark := TEMPLATE_MARKS.search(flat(prompt)):
+        reason = f"it holds {mark[0]!r}: the trainer applies the model's chat template itself"
+        return "a prompt without a chat template", flat(prompt)[:80], reason
     return None

@@ -10,9 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.domain.row_forms import flat, one_form
 from harness.errors import UsageError
 from harness.files import sha256_bytes
 
+Prompt = str | list[dict[str, Any]] | dict[str, Any]
+"""One question, a conversation, or {messages, tools}: as `domain.row_forms` gives it."""
+Response = str | list[dict[str, Any]]
 _EDGE = " \t\r\n.,;:!?\"'`*"
 
 
@@ -31,6 +35,7 @@ class ChatTurn:
     prompt: list[int]
     response: list[int]
     """Ends with EOS unless it was cut."""
+    cut: bool = False
 
     @property
     def ids(self) -> list[int]:
@@ -51,7 +56,8 @@ def read_rows(path: Path, *texts: str) -> DatasetRows:
     rows = []
     for number, line in enumerate(data.decode("utf-8-sig").split("\n"), 1):
         if line.strip():
-            rows.append(_row(line, number, path.name, texts))
+            rows.append(one_form(_row(line, number, path.name)))
+            _require(rows[-1], number, path.name, texts)
     if not rows:
         raise UsageError(
             f"{path.name} holds no rows.",
@@ -61,17 +67,20 @@ def read_rows(path: Path, *texts: str) -> DatasetRows:
     return DatasetRows(rows=rows, sha256=sha256_bytes(data))
 
 
-def _row(line: str, number: int, name: str, texts: tuple[str, ...]) -> dict[str, Any]:
+def _row(line: str, number: int, name: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
         raise _bad(name, number, f"is not JSON ({error})") from error
     if not isinstance(row, dict):
         raise _bad(name, number, "is not a JSON object")
-    missing = [text for text in texts if not isinstance(row.get(text), str)]
+    return row
+
+
+def _require(row: dict[str, Any], number: int, name: str, texts: tuple[str, ...]) -> None:
+    missing = [key for key in texts if not (isinstance(row.get(key), str) or flat(row.get(key)))]
     if missing:
         raise _bad(name, number, f"has no text under {', '.join(missing)}")
-    return row
 
 
 def _bad(name: str, number: int, what: str) -> UsageError:
@@ -82,14 +91,22 @@ def _bad(name: str, number: int, what: str) -> UsageError:
     )
 
 
-def messages(prompt: str, response: str | None = None) -> list[dict[str, str]]:
-    question = {"role": "user", "content": prompt}
-    return (
-        [question] if response is None else [question, {"role": "assistant", "content": response}]
-    )
+def messages(prompt: Prompt, response: Response | None = None) -> list[dict[str, Any]]:
+    """The conversation; one text is one user's message, one answer one assistant's."""
+    asked = _of("user", prompt["messages"] if isinstance(prompt, dict) else prompt)
+    return asked if response is None else [*asked, *_of("assistant", response)]
 
 
-def prompt_ids(tokenizer: Any, prompt: str) -> list[int]:
+def _of(role: str, said: Response) -> list[dict[str, Any]]:
+    return [{"role": role, "content": said}] if isinstance(said, str) else list(said)
+
+
+def _tools(prompt: Prompt) -> dict[str, Any]:
+    """What the template gets besides the messages."""
+    return {"tools": prompt["tools"]} if isinstance(prompt, dict) else {}
+
+
+def prompt_ids(tokenizer: Any, prompt: Prompt) -> list[int]:
     """Tokens up to where the answer begins. Raises UsageError without a chat template."""
     if not getattr(tokenizer, "chat_template", None):
         raise UsageError(
@@ -100,36 +117,37 @@ def prompt_ids(tokenizer: Any, prompt: str) -> list[int]:
             ),
             code="chat_template_missing",
         )
-    return _ids(tokenizer, messages(prompt), add_generation_prompt=True)
+    return _ids(tokenizer, messages(prompt), add_generation_prompt=True, **_tools(prompt))
 
 
-def turn(tokenizer: Any, prompt: str, response: str, *, limit: int) -> ChatTurn:
+def turn(tokenizer: Any, prompt: Prompt, response: Response, *, limit: int) -> ChatTurn:
     """Prompt and response as tokens; the response's end is cut to keep both within `limit`.
 
     Raises RowRefusedError: `response_empty`, `response_empty_after_truncation`, or
     `template_changes_prompt`, when the template renders an answered prompt differently, so that
     the prompt's end is unknown.
     """
-    if not response.strip():
+    if not flat(response).strip():
         raise RowRefusedError("response_empty")
     # The response's tokens are the rest of the whole conversation's. Tokens of the response alone
     # would differ: a tokenizer may join characters across the border.
     before = prompt_ids(tokenizer, prompt)
-    whole = _ids(tokenizer, messages(prompt, response))
+    whole = _ids(tokenizer, messages(prompt, response), **_tools(prompt))
     if whole[: len(before)] != before:
         raise RowRefusedError("template_changes_prompt")
-    kept = ended(whole[len(before) :], tokenizer.eos_token_id)[: max(0, limit - len(before))]
+    answer = ended(whole[len(before) :], tokenizer.eos_token_id)
+    kept = answer[: max(0, limit - len(before))]
     if not kept:
         raise RowRefusedError("response_empty_after_truncation")
-    return ChatTurn(prompt=before, response=kept)
+    return ChatTurn(prompt=before, response=kept, cut=len(kept) < len(answer))
 
 
 def pair(
-    tokenizer: Any, prompt: str, chosen: str, rejected: str, *, limit: int
+    tokenizer: Any, prompt: Prompt, chosen: Response, rejected: Response, *, limit: int
 ) -> tuple[ChatTurn, ChatTurn]:
     """(chosen, rejected). Raises RowRefusedError as `turn`, and `pair_equal` or
     `pair_equal_after_truncation`."""
-    if chosen.strip() == rejected.strip():
+    if flat(chosen).strip() == flat(rejected).strip():
         raise RowRefusedError("pair_equal")
     better, worse = (turn(tokenizer, prompt, text, limit=limit) for text in (chosen, rejected))
     if better.response == worse.response:

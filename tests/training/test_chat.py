@@ -1,6 +1,7 @@
 """Rows as tokens: one BOS, EOS once at the end, the prompt masked, rows without a lesson refused by
 name."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from harness.errors import UsageError
-from harness.training.chat import RowRefusedError, ended, pair, prompt_ids, turn
+from harness.training.chat import RowRefusedError, ended, pair, prompt_ids, read_rows, turn
 from harness.training.collators import labels
 from harness.training.language_model import load_tokenizer
 from tests.training.tiny_model import save_tiny_model
@@ -85,3 +86,39 @@ def test_a_template_that_changes_an_answered_prompt_is_refused(tmp_path: Path) -
     changing.chat_template = "{{ messages | length }}" + changing.chat_template
     with pytest.raises(RowRefusedError, match="template_changes_prompt"):
         turn(changing, "Hi?", "Yes.", limit=100)
+
+
+def test_a_conversation_is_the_template_over_all_its_messages(tokenizer: Any) -> None:
+    prompt = [
+        {"role": "system", "content": "Brief."},
+        {"role": "user", "content": "Hi?"},
+        {"role": "assistant", "content": "Yes?"},
+        {"role": "user", "content": "Go."},
+    ]
+    found = turn(tokenizer, prompt, "Gone.", limit=200)
+    whole = tokenizer.apply_chat_template(
+        [*prompt, {"role": "assistant", "content": "Gone."}], tokenize=True, return_dict=True
+    )
+    assert found.ids == whole["input_ids"][: len(found.ids)]
+    assert tokenizer.decode(found.response) == "Gone.<|im_end|>"
+
+
+def test_tools_reach_the_template_in_prompt_and_answer(tmp_path: Path) -> None:
+    knowing = load_tokenizer(save_tiny_model(tmp_path))
+    listed = "{% if tools %}{{ 'tools ' + tools[0]['function']['name'] }}{% endif %}"
+    knowing.chat_template = listed + knowing.chat_template
+    tools = [{"type": "function", "function": {"name": "ls", "parameters": {}}}]
+    prompt = {"messages": [{"role": "user", "content": "Hi?"}], "tools": tools}
+    assert "tools ls" in knowing.decode(turn(knowing, prompt, "Yes.", limit=200).prompt)
+
+
+def test_a_cut_answer_says_so(tokenizer: Any) -> None:
+    assert turn(tokenizer, "Hi?", "x" * 300, limit=100).cut
+    assert not turn(tokenizer, "Hi?", "x", limit=100).cut
+
+
+def test_rows_of_other_layouts_are_read_as_ours(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+    path.write_text(json.dumps(row) + "\n")
+    assert read_rows(path, "prompt").rows == [{"prompt": "a", "completion": "b"}]

@@ -131,9 +131,17 @@ class TrainingTask:
 
         def encode(row: dict[str, Any]) -> dict[str, Any]:
             texts = row["prompt"], row["chosen"], row["rejected"]
-            return to_row(*pair(self.tokenizer, *texts, limit=self.spec.max_length))
+            chosen, rejected = pair(self.tokenizer, *texts, limit=self.spec.max_length)
+            self.count_cut("chosen", chosen)
+            self.count_cut("rejected", rejected)
+            return to_row(chosen, rejected)
 
         return self.each(encode)
+
+    def count_cut(self, name: str, answered: ChatTurn) -> None:
+        """In the result, as e.g. `cut_rejected`: answers that lost their end to max_seq_length."""
+        if answered.cut:
+            self.extra[f"cut_{name}"] = int(self.extra.get(f"cut_{name}", 0)) + 1
 
     def arguments(self, **more: Any) -> dict[str, Any]:
         """Arguments of transformers' trainer by the specification, and the backend's own `more`."""

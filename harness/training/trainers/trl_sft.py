@@ -11,7 +11,7 @@ from trl import (
 )
 
 from harness.errors import UsageError
-from harness.training.chat import turn
+from harness.training.chat import Response, turn
 from harness.training.collators import sft_row
 from harness.training.trainers.program import run
 from harness.training.trainers.task import TrainingTask
@@ -24,10 +24,10 @@ class TokensSFTTrainer(SFTTrainer):  # type: ignore[misc] # the library is not f
         return dataset
 
 
-def completion(row: dict[str, Any]) -> str:
-    """Raises UsageError for a row that has neither `completion` nor `chosen` as text."""
+def completion(row: dict[str, Any]) -> Response:
+    """Raises UsageError for a row that has neither `completion` nor `chosen`."""
     text = row.get("completion", row.get("chosen"))
-    if not isinstance(text, str):
+    if not isinstance(text, str | list):
         raise UsageError(
             f"The row {row.get('id')} has neither completion nor chosen.",
             hint="Fix the dataset.",
@@ -40,7 +40,9 @@ def build(task: TrainingTask) -> Any:
     limit = task.spec.max_length
 
     def encode(row: dict[str, Any]) -> dict[str, Any]:
-        return sft_row(turn(task.tokenizer, row["prompt"], completion(row), limit=limit))
+        answered = turn(task.tokenizer, row["prompt"], completion(row), limit=limit)
+        task.count_cut("completion", answered)
+        return sft_row(answered)
 
     rows = task.each(encode)
     return TokensSFTTrainer(

@@ -1,0 +1,82 @@
+"""A specification takes the layouts that others use, and says what it converted."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.ledger.project import Project
+from harness.posttrain.field_problems import SpecificationError
+from harness.posttrain.program import TrainingProgram
+from tests.posttrain import programs
+
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def said(role: str, text: str) -> dict[str, str]:
+    return {"role": role, "content": text}
+
+
+def conversational(row: dict[str, Any]) -> dict[str, Any]:
+    asked = [said("system", "Be brief."), said("user", row["prompt"])]
+    return {
+        "id": row["id"],
+        "chosen": [*asked, said("assistant", row["chosen"])],
+        "rejected": [*asked, said("assistant", row["rejected"])],
+    }
+
+
+def hh(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        **{
+            name: f"\n\nHuman: {row['prompt']}\n\nAssistant: {row[name]}"
+            for name in ("chosen", "rejected")
+        },
+    }
+
+
+def templated(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"prompt": f"<|im_start|>user\n{row['prompt']}<|im_end|>\n"}
+
+
+def rewritten(path: Path, change: Change) -> None:
+    programs.write_rows(path, [change(row) for row in programs.rows(20)])
+
+
+@pytest.mark.parametrize(
+    ("change", "layout"), [(conversational, "prompt in the answers"), (hh, "hh")]
+)
+def test_a_layout_of_others_is_taken_and_told(
+    program: TrainingProgram, root: Path, change: Change, layout: str
+):
+    rewritten(root / "train.jsonl", change)
+    made = program.create(programs.request(), by="me")
+    told = [one["actual"] for one in made.warnings if one["field"] == "dataset"]
+    assert told == [f"20 rows in the layout {layout!r}"]
+
+
+def test_a_prompt_that_holds_a_template_is_refused(program: TrainingProgram, root: Path):
+    rewritten(root / "train.jsonl", templated)
+    with pytest.raises(SpecificationError, match="applies the model's chat template itself"):
+        program.create(programs.request(), by="me")
+
+
+def test_a_benchmark_of_conversations_is_refused(
+    program: TrainingProgram, root: Path, project: Project
+):
+    rows = [conversational(row) for row in programs.rows(40, 100)]
+    programs.write_rows(root / "held_out.jsonl", rows)
+    with pytest.raises(SpecificationError, match="one text as prompt"):
+        program.create(programs.request(), by="me")
+
+
+def test_a_prompt_in_another_layout_contaminates_all_the_same(
+    program: TrainingProgram, root: Path
+):
+    rows = [conversational(row) for row in programs.rows(40, 100)]
+    rows = [row | {name: row[name][1:] for name in ("chosen", "rejected")} for row in rows]
+    programs.write_rows(root / "train.jsonl", rows)
+    with pytest.raises(SpecificationError, match="prompts that are not trained on"):
+        program.create(programs.request(), by="me")
