@@ -16,7 +16,7 @@ import triton.language as tl
 
 MOST_KEPT = 512
 """Likeliest words that a program can keep."""
-_BLOCK, _WARPS = 4096, 16
+_BLOCK, _WARPS = 4096, 8
 _GROUPS, _ROOM = 1024, 1024
 _LOG2_E = tl.constexpr(math.log2(math.e))
 _LN_2 = tl.constexpr(math.log(2))
