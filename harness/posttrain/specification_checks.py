@@ -38,6 +38,7 @@ from harness.posttrain.specification import (
     config_fingerprint,
 )
 from harness.posttrain.tables import (
+    Table,
     benchmark_of,
     read_table,
 )
@@ -91,9 +92,7 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
     composition = _composition(problems, project, request, backend)
     teacher = _teacher(problems, project, composition, tier)
     evaluator = evaluator_of(problems, settings, request.evaluator)
-    texts = mode.row_texts if mode else ()
-    asks = mode in (Mode.GRPO, Mode.COMPOSED)
-    dataset = read_table(problems, project, "dataset", request.dataset, texts, text_only=asks)
+    dataset = _dataset(problems, project, request, mode)
     if composition is not None and dataset.rows:
         rows_problems(problems, composition, dataset.rows)
     benchmark = benchmark_of(problems, project, request.benchmark, evaluator)
@@ -133,6 +132,14 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
     return CheckedRequest(
         spec=spec, rows=dataset.rows, contamination=told, layouts=dataset.layouts
     )
+
+
+def _dataset(
+    problems: FieldProblems, project: Project, request: Request, mode: Mode | None
+) -> Table:
+    texts = mode.row_texts if mode else ()
+    generates = mode in (Mode.GRPO, Mode.COMPOSED)
+    return read_table(problems, project, "dataset", request.dataset, texts, text_only=generates)
 
 
 def _word(problems: FieldProblems, words: type[Word], name: str, value: Any) -> Word | None:
