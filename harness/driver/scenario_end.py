@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from harness.contract.roles import ROLES
-from harness.domain.statuses import Split, Verdict
+from harness.domain.statuses import RunStatus, Split, Verdict
 from harness.ledger.facts import ApprovedPlan
 from harness.loop.next_step import next_step
 from harness.loop.state import LoopState
@@ -15,6 +15,7 @@ ROLE_OF = {role.step: role.name for role in ROLES if role.step is not None}
 """The loop's word for a session -> the role that it is of."""
 NOT_DONE = (None, "cut", "void")
 """Outcomes of a session whose step is still to be done."""
+_BROKEN = (RunStatus.FAILED, RunStatus.KILLED, RunStatus.LOST)
 _UNREAD = "split_unusable"
 _STUCK = (StopReason.FAILURES, StopReason.WAITING)
 
@@ -69,7 +70,7 @@ def _end(
         names = "; ".join("/".join(key) for key in sorted(left))
         return StopLoop(
             reason=StopReason.FAILURES,
-            detail=f"{why} Of it these were not played: {names}.",
+            detail=f"{why} Of it these were not played: {names}.{_untrained(state)}",
         )
     fault = _fault(state, absent)
     if fault:
@@ -97,7 +98,14 @@ def _fault(state: LoopState, absent: frozenset[str]) -> str:
     codes = dict.fromkeys(finding.code for finding in verdict.findings)
     if NOT_HERE in codes and codes.keys() <= absent:
         return ""
-    return f"{own[-1].id} is {verdict.verdict}: {', '.join(codes)}."
+    return f"{own[-1].id} is {verdict.verdict}: {', '.join(codes)}.{_untrained(state)}"
+
+
+def _untrained(state: LoopState) -> str:
+    """The newest experiment's own error, where its training broke; begins with a space."""
+    own = [experiment for experiment in state.experiments if experiment.here]
+    broken = [run for run in (own[-1].runs if own else ()) if run.status in _BROKEN]
+    return "".join(f" {own[-1].id}/{run.id} {run.status}: {run.reason}." for run in broken[-1:])
 
 
 def _said(state: LoopState) -> str:

@@ -22,9 +22,11 @@ from urllib.request import (
 )
 
 from harness.clock import iso
+from harness.detectors.alarm import PREDICT_FAILS
 from harness.domain.commands import for_helpers
 from harness.domain.notices import Notice, Notify, host_of
 from harness.domain.plain_text import one_line
+from harness.errors import ConfigError
 from harness.files import pretty_json
 from harness.ledger.project import Project
 from harness.process import SYSTEM_FOLDERS, run
@@ -68,16 +70,38 @@ class Notifier:
         notify = self._notify
         if notify is None or notify.on.isdisjoint(notices):
             return
+        self._start(notify, self._document(notices[0].value, text, more))
+
+    def trial(self) -> list[str]:
+        """Send one notice by every way, whatever `on` says, and wait for it; what went wrong.
+        Raises ConfigError (no_notify) where no approved config.toml names a way."""
+        notify = self._notify
+        if notify is None:
+            raise ConfigError(
+                "No approved .harness/config.toml has `notify`: nobody would be told.",
+                hint="Write it there (docs/formats.md), then `harness plan approve`.",
+                code="no_notify",
+            )
+        text = "a trial: this is how the harness tells you"
+        self._deliver(notify, self._document("trial", text, {"next": "harness status"}))
+        problems, self._problems = self._problems, []
+        return problems
+
+    @property
+    def ways(self) -> list[str]:
+        return [] if self._notify is None else self._notify.words
+
+    def _document(self, event: str, text: str, more: Mapping[str, Any]) -> bytes:
         settings = self._project.settings
         document = {
-            "event": notices[0].value,
+            "event": event,
             "at": iso(self._project.clock.now()),
             "project": settings.project_id,
             "folder": str(settings.root),
             "text": one_line(text),
             **more,
         }
-        self._start(notify, pretty_json(document).encode())
+        return pretty_json(document).encode()
 
     def close(self) -> None:
         """Wait for what is on its way, then tell what failed."""
@@ -99,7 +123,7 @@ class Notifier:
         self._threads.append(thread)
 
     def _deliver(self, notify: Notify, data: bytes) -> None:
-        for problem in (_run(notify, data), _post(notify, data)):
+        for problem in (_run(notify, data), _posted(notify, data)):
             if problem is not None:
                 self._problems.append(one_line(problem))
 
@@ -112,9 +136,10 @@ class AlarmNotices:
         self._told: set[str] = set()
 
     def tell(self, alarm: Mapping[str, Any]) -> None:
-        """`alarm` as Alarm.plain gives it; notes, and ends of alarms, tell nothing."""
+        """`alarm` as Alarm.plain gives it; ends of alarms tell nothing, and of notes only that
+        predict fails: what is trained meanwhile could not be scored."""
         code = alarm["code"]
-        if alarm["severity"] == "note" or alarm["recovered"]:
+        if alarm["recovered"] or (alarm["severity"] == "note" and code != PREDICT_FAILS):
             return
         if code in self._told or len(self._told) >= MOST_ALARMS:
             return
@@ -170,13 +195,23 @@ def _run(notify: Notify, data: bytes) -> str | None:
     return None
 
 
-def _post(notify: Notify, data: bytes) -> str | None:
+def _posted(notify: Notify, data: bytes) -> str | None:
     """What went wrong; an address may hold a secret, so only its host is named."""
     if notify.webhook is None:
         return None
-    host = host_of(notify.webhook)
+    address, said = notify.webhook, []
+    # The limit of a socket is for each of its operations: a server that sends a byte now and then
+    # would keep it for hours. What is late is left to itself, and ends with the process.
+    thread = threading.Thread(target=lambda: said.append(_post(address, data)), daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    return said[0] if said else f"{host_of(address)} took longer than {SECONDS:g} s"
+
+
+def _post(address: str, data: bytes) -> str | None:
+    host = host_of(address)
     request = Request(
-        notify.webhook,
+        address,
         data=data,
         headers={"Content-Type": "application/json"},
         method="POST",

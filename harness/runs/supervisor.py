@@ -360,7 +360,9 @@ def _tell(task: SupervisedRun[Report], rows: list[Row], looks: _Looks) -> None:
         notices.tell(alarm.plain())
     if (told := task.news(looks.tail.rows.count)) is not None:
         event, note = told
-        alarms.add([] if note is None else [note])
+        if note is not None:
+            alarms.add([note])
+            notices.tell(note.plain())
         task.on_event(event)
 
 

@@ -25,7 +25,11 @@ def test_the_end_by_a_budget_is_told(tmp_path: Path) -> None:
     made = journey.harness("init", "--hooks", "none")
     assert made.exit_code == 0, made.stderr
     assert re.search(r'(?s)hooks = "none"\n.*\[notify\]\ncommand', config.read_text())
+    unheard = journey.harness("doctor", "--notify", "--json")
+    assert unheard.document["error"]["code"] == "no_notify"
     assert journey.harness("plan", "approve").exit_code == 0
+    assert journey.harness("doctor", "--notify").exit_code == 0
+    assert json.loads(heard.read_text())["event"] == "trial"
     SpendingLog(journey.state / "spending.jsonl", "toy").reserve(
         session="s", role="oracle", usd=9.5
     )

@@ -1,5 +1,6 @@
 """`notify` of config.toml: a command, a webhook, which notices, and what a failure does."""
 
+import contextlib
 import json
 import sys
 import threading
@@ -15,7 +16,7 @@ from harness.domain.notices import Notice, Notify, read_notify
 from harness.domain.statuses import RunStatus
 from harness.errors import ConfigError
 from harness.ledger.project import Project
-from harness.runs.notify import Notifier
+from harness.runs.notify import AlarmNotices, Notifier
 from harness.settings import CONFIG, load_settings
 
 SECRET = "T0KEN-in-the-address"
@@ -156,6 +157,40 @@ def test_a_redirect_is_followed_to_nobody(
     notifier.close()
     assert said == ["notify: http://127.0.0.1 answered 307; the work goes on"]
     assert len(hook.got) == 1
+
+
+def test_a_slow_answer_is_waited_for_so_long_in_all(
+    project: Project, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server sends a byte now and then: no single wait is long."""
+    over = threading.Event()
+
+    def trickle(handler: _Handler) -> None:
+        while not over.wait(0.05):
+            with contextlib.suppress(OSError):
+                handler.wfile.write(b"H")
+
+    monkeypatch.setattr(_Handler, "do_POST", trickle)
+    monkeypatch.setattr("harness.runs.notify.SECONDS", 0.5)
+    notify = Notify(webhook=hook.address)
+    monkeypatch.setattr("harness.runs.notify._approved", lambda _project: notify)
+    notifier = Notifier(project, lambda _text: None)
+    assert notifier.trial() == ["http://127.0.0.1 took longer than 0.5 s"]
+    over.set()
+
+
+def test_that_predict_fails_is_told_and_no_other_note(
+    project: Project, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notify = Notify(webhook=hook.address)
+    monkeypatch.setattr("harness.runs.notify._approved", lambda _project: notify)
+    notifier = Notifier(project, lambda _text: None)
+    notices = AlarmNotices(notifier, "exp-0001/run-01")
+    note = {"severity": "note", "recovered": False, "message": "m"}
+    for code in ("value_rises", "predict_fails", "predict_fails"):
+        notices.tell({**note, "code": code})
+    notifier.close()
+    assert [one["alarm"]["code"] for one in hook.got] == ["predict_fails"]
 
 
 def test_only_what_is_wanted_is_told(

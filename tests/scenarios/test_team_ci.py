@@ -121,5 +121,7 @@ def test_a_broken_training_is_found(team: Path, tmp_path: Path) -> None:
     machine, root = cloned(team, tmp_path)
     (root / "train.py").write_text("raise SystemExit('no such column')\n", "utf-8")
     said = machine.run("harness run --scenario ci/scenario.yaml", root, code=1)
-    assert "seeds_outstanding" in said
+    last = said.strip().splitlines()[-1]
+    assert "seeds_outstanding" in last
+    assert last.endswith("exp-0001/run-01 failed: exit code 1; stderr ends: no such column.")
     assert PLAYED not in said
