@@ -17,7 +17,15 @@ from harness.cli.output import (
     project_option,
     tell,
 )
-from harness.cli.person import AGENT, ASK, caller, caller_of, require_person, require_yes
+from harness.cli.person import (
+    AGENT,
+    ASK,
+    caller,
+    caller_of,
+    require_person,
+    require_yes,
+    stdin_is_terminal,
+)
 from harness.contract.artifacts import DRAFT
 from harness.contract.roles import HOW_TO_DECIDE
 from harness.domain.findings import Finding, as_text
@@ -65,7 +73,13 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
     asked_by = caller_of(environment(), open_layout(project, environment()).state)
     by_person = asked_by.kind is CallerKind.PERSON
     checked = check_plan(
-        project, plan, environment(), by_person=by_person, probe=_probe(), copy=copy
+        project,
+        plan,
+        environment(),
+        by_person=by_person,
+        at_terminal=by_person and stdin_is_terminal(),
+        probe=_probe(),
+        copy=copy,
     )
     power = _power(checked)
     findings = [*checked.findings, *small_told(checked)]

@@ -17,6 +17,7 @@ MOST_REMINDERS = 1
 
 HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("init",),
+    ("doctor", "--notify"),
     ("claude",),
     ("data", "split"),
     ("plan", "approve"),

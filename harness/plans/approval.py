@@ -71,12 +71,14 @@ def check_plan(
     environment: Mapping[str, str],
     *,
     by_person: bool,
+    at_terminal: bool = False,
     probe: ScorerProbe | None = None,
     copy: Path | None = None,
 ) -> PlanCheck:
     """All that approval would refuse, and what else a person should know about the plan at `path`;
     `probe` tries a script that scores, `by_person` as for `review.shown_splits`, `copy` as for
-    `review.read_draft`. Changes nothing.
+    `review.read_draft`. Where rows of the vault stand in the project is said `at_terminal`, as
+    surely a person's as an approval is. Changes nothing.
     Raises NotFoundError or ConfigError without a project, LedgerError."""
     layout = open_layout(start, environment)
     try:
@@ -87,6 +89,7 @@ def check_plan(
         layout,
         draft.plan,
         approved=_approved_before(layout, environment),
+        by_person=at_terminal,
         probe=probe,
         model=model_of(environment),
     )

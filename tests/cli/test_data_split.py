@@ -160,3 +160,28 @@ def test_removing_the_harness_leaves_the_tables_and_says_where(journey: Journey)
         (file,) = (state / "vault" / name).glob("*.csv")
         assert str(file) in removed.stdout
     assert "The rows before the split of data/churn.csv are in" in removed.stdout
+
+
+def test_a_copy_that_is_written_after_the_split_is_found(journey: Journey) -> None:
+    table = journey.root / "data/churn.csv"
+    whole = table.read_text("utf-8")
+    words = ("init", "--data", "data/churn.csv", "--label", "churned")
+    done = journey.harness(*words)
+    assert done.exit_code == 0, done.stdout + done.stderr
+    head, *rows = whole.splitlines()
+    copy = journey.root / "notes/all.csv"
+    copy.parent.mkdir()
+    copy.write_text("\n".join([head, *reversed(rows)]) + "\n", "utf-8")
+    for verb in ("check", "approve"):
+        answer = journey.harness("plan", verb, "--json")
+        assert answer.exit_code == 2, answer.stdout
+        error = answer.document["error"]
+        assert "Rows of held-out stand where agents can read them" in error["message"]
+        assert "Rows of hidden validation stand where" in error["message"]
+        assert "notes/all.csv" in error["message"]
+    # Whoever may ask again and again is told nothing of what lies in the vault, and that.
+    asked = journey.harness("plan", "check", "--json", CLAUDECODE="1").document
+    assert asked["problems"] == []
+    assert "splits_not_compared" in [one["code"] for one in asked["findings"]]
+    copy.unlink()
+    assert journey.harness("plan", "check").exit_code == 0
