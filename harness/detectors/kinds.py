@@ -8,6 +8,7 @@ table, which is also the order of one row's alarms.
 from collections.abc import Mapping
 
 from harness.detectors.alarm_kind import AlarmKind, Threshold, persistent
+from harness.detectors.probe_kinds import PROBE_KINDS
 
 STOP_ON = ("non_finite", "divergence")
 """Fatal alarms that stop a run unless the plan says otherwise."""
@@ -243,10 +244,7 @@ KINDS: Mapping[str, AlarmKind] = {
             "floor": Threshold(1.0, "seconds a row, below which none is told", "made rows"),
             "rows": persistent(4),
         },
-        (
-            "Count the batches of an epoch: a loader that was used up, a sampler that was not set"
-            " anew, a break in the loop.",
-        ),
+        ("Count an epoch's batches: a used-up loader, a sampler not set anew, a break.",),
         (
             "harness.detectors.row_sizes:FewSamples",
             "harness.detectors.row_sizes:ShortRows",
@@ -397,4 +395,5 @@ KINDS: Mapping[str, AlarmKind] = {
         ("Give rows a hint; take a reward that tells completions apart; else set weight to 0.",),
         ("harness.detectors.preferences:ChannelSilent",),
     ),
+    **PROBE_KINDS,
 }

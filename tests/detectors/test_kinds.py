@@ -155,6 +155,26 @@ FAULTS: dict[str, list[tuple[Values, dict[str, Any]]]] = {
         (beside(reward_std=lambda i: 0.4 if i < 9 else 0.0), {}),
         (beside(frac_reward_zero_std=lambda i: 0.1 if i < 9 else 1.0), {}),
     ],
+    "unmoved_parameters": [
+        (beside(probe__left_out=lambda i: 0.4), {}),
+        (beside(probe__unused=lambda i: 0.1), {}),
+        (beside(probe__still=lambda i: 1.0), {}),
+        (beside(probe__frozen=lambda i: 0.9), {}),
+    ],
+    "dead_units": [(beside(probe__dead_units=lambda i: 0.2 + 0.02 * i), {})],
+    "update_size": [
+        (beside(probe__update_ratio=lambda i: 0.5), {}),
+        (beside(probe__update_ratio=lambda i: 1e-9), {}),
+    ],
+    "wrong_mode": [
+        (beside(probe__evaluation_in_train_mode=lambda i: 0.5), {}),
+        (beside(probe__training_in_eval_mode=lambda i: 1.0), {}),
+    ],
+    "batch_overlap": [(beside(probe__overlap=lambda i: 0.05), {})],
+    "data_order": [
+        (beside(probe__same_order=lambda i: 1.0), {}),
+        (beside(probe__distinct=lambda i: 0.02), {}),
+    ],
     "kl_high": [(beside(kl=lambda i: 0.1 if i < 9 else 30.0, reward=lambda i: 0.1), {})],
     "entropy_collapse": [(beside(entropy=lambda i: 1.4 if i < 9 else 0.01), {})],
     "channel_silent": [
@@ -263,6 +283,21 @@ LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
         (lambda i: {"loss": 0.0, "reward_std": 0.7}, {}),
         (lambda i: {"loss": 0.0, "reward_std": 0.7, "rewards/format/std": 0.0}, {}),
     ],
+    "unmoved_parameters": [
+        (
+            beside(
+                probe__left_out=lambda i: 0.0,
+                probe__unused=lambda i: 0.005,
+                probe__still=lambda i: 0.02 if i == 0 else 0.0,
+            ),
+            {},
+        )
+    ],
+    "dead_units": [(beside(probe__dead_units=lambda i: 0.6), {})],
+    "update_size": [(beside(probe__update_ratio=lambda i: 0.1 / (1 + i) ** 2), {})],
+    "wrong_mode": [(beside(probe__training_in_eval_mode=lambda i: 0.2), {})],
+    "batch_overlap": [(beside(probe__overlap=lambda i: 0.005), {})],
+    "data_order": [(beside(probe__same_order=lambda i: 0.1, probe__distinct=lambda i: 0.4), {})],
     "kl_high": [(beside(kl=lambda i: 0.2 * i), {})],
     "entropy_collapse": [(beside(entropy=lambda i: 1.4 - 0.03 * i), {})],
     "dpo_stuck": [(lambda i: {"loss": math.log(2) * 0.97**i, "rewards/margins": 0.01 * i}, {})],
