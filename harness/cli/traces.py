@@ -22,9 +22,13 @@ from harness.cli.reading import reading
 from harness.clock import SystemClock, iso
 from harness.domain.words import some
 from harness.errors import NotFoundError, UsageError
+from harness.files import atomic_write
 from harness.ledger.project import Project
+from harness.posttrain.contamination import contamination
 from harness.posttrain.lineage import trained_on
+from harness.posttrain.tables import texts_of
 from harness.settings import load_settings
+from harness.traces.dataset import card, write_dataset
 from harness.traces.ingest import (
     Reading,
     Source,
@@ -34,6 +38,7 @@ from harness.traces.ingest import (
 )
 from harness.traces.redaction import Redactor
 from harness.traces.summary import conversation, summarise
+from harness.traces.training_rows import Kind, Settings
 from harness.traces.withdrawal import Held, digests_of, held, withdraw
 from harness.views.sessions import (
     files_table,
@@ -195,6 +200,52 @@ def _outcomes(project: Path) -> Mapping[str, Any]:
         return {}
     with opened:
         return session_outcomes(opened)
+
+
+@command.command("rows")
+@click.argument("states", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("-o", "--out", type=_PATHS, required=True, help="A new file.")
+@click.option("--kind", type=click.Choice(list(map(str, Kind))), default=Kind.PAIRS.value)
+@click.option("--text", is_flag=True, help="Prompts and answers as one text each.")
+@click.option(
+    "--context",
+    type=click.IntRange(min=200),
+    default=8_000,
+    show_default=True,
+    help="Characters of a prompt; older messages are left out.",
+)
+@click.option(
+    "--held-out",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    show_default=True,
+    help="Share of the sessions whose rows go to a file of their own.",
+)
+@json_option
+def rows_command(
+    states: Path, out: Path, kind: str, text: bool, context: int, held_out: float, as_json: bool
+) -> None:
+    """Make training rows of STATES, which `traces ingest` wrote.
+
+    Pairs of a better and a worse action in one context, hints for a teacher, completions, or
+    labelled ones, in the layouts of TRL. Sessions are split whole; beside OUT stand its manifest
+    and a card.
+    """
+    settings = Settings(kind=Kind(kind), text=text, budget=context)
+    manifest = write_dataset(states, out, settings, held_out=held_out)
+    told = None
+    if manifest["held_out"]:
+        train, aside = (texts_of(path) for path in (out, out.with_suffix(".held_out.jsonl")))
+        told = contamination(train, aside).plain()
+    page = out.with_suffix(".card.md")
+    atomic_write(page, card(out, manifest, contamination=told))
+    made = ", ".join(f"{count} {reason}" for reason, count in manifest["reasons"].items())
+    emit(
+        {"out": str(out), "card": str(page), **manifest, "contamination": told},
+        f"{out}: {some(manifest['rows'], 'row')}, {manifest['held_out']} held out; {made}",
+        f"{page}: read it before you train or publish",
+        as_json=as_json,
+    )
 
 
 @command.command("withdraw")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from harness.domain.row_forms import flat, one_form
 from harness.errors import UsageError
 from harness.files import (
     atomic_write,
@@ -18,8 +19,8 @@ def export_rows(source: Path, target: Path) -> dict[str, Any]:
     """Write rows of `source` to `target`, each with the `sha256` of its content, and
     `<target>.manifest.json`. The same source gives the same bytes.
 
-    A row needs text in prompt, chosen and rejected, a `licence`, and `consent` true; the manifest
-    says why each other row is left out. Raises UsageError.
+    A row needs prompt, chosen and rejected in a known layout, a `licence`, and `consent` true; the
+    manifest says why each other row is left out. Raises UsageError.
     """
     digest, rows = read_json_lines(source)
     kept: list[bytes] = []
@@ -53,11 +54,10 @@ def export_rows(source: Path, target: Path) -> dict[str, Any]:
 
 
 def _fault(row: dict[str, Any]) -> str | None:
-    texts = ("prompt", "chosen", "rejected")
-    missing = [key for key in texts if not isinstance(row.get(key), str) or not row[key]]
-    if missing:
+    texts = {key: flat(one_form(row).get(key)) for key in ("prompt", "chosen", "rejected")}
+    if missing := [key for key, text in texts.items() if not text]:
         return f"no text in {', '.join(missing)}"
-    if row["chosen"] == row["rejected"]:
+    if texts["chosen"] == texts["rejected"]:
         return "chosen equals rejected"
     if not isinstance(row.get("licence"), str) or not row["licence"].strip():
         return "no licence"

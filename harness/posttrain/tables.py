@@ -5,6 +5,7 @@ from dataclasses import (
     dataclass,
     field,
 )
+from pathlib import Path
 from typing import Any
 
 from harness.domain.row_forms import (
@@ -20,6 +21,7 @@ from harness.ledger.project import Project
 from harness.posttrain.field_problems import FieldProblems
 from harness.posttrain.untrusted_json import (
     parse_json_lines,
+    read_json_lines,
     read_within,
 )
 from harness.posttrain.vocabulary import (
@@ -77,9 +79,19 @@ def read_table(
         if fault := _row_fault(row, texts) or _form_fault(row, text_only=text_only):
             problems.add(f"{name} row {number}", *fault)
             break
-    rows = [{**row, **{key: flat(row[key]) for key in _SPOKEN if key in row}} for row in rows]
+    rows = [_texts(row) for row in rows]
     shown = real.relative_to(root).as_posix() if real.is_relative_to(root) else str(real)
     return Table(path=shown, data=data, rows=rows, layouts=layouts)
+
+
+def texts_of(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file, prompts and answers as texts, whatever layout they have. Raises
+    UsageError."""
+    return [_texts(one_form(row)) for row in read_json_lines(path)[1]]
+
+
+def _texts(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, **{key: flat(row[key]) for key in _SPOKEN if key in row}}
 
 
 def benchmark_of(problems: FieldProblems, project: Project, path: str, evaluator: Any) -> Table:

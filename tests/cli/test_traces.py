@@ -104,3 +104,38 @@ def test_a_file_without_a_state_is_refused(tuning: Journey):
     (tuning.root / "loss.jsonl").write_text('{"loss": 1}\n')
     refused = typed(tuning, "traces", "ingest", "loss.jsonl", "-o", "rows.jsonl", code=2)
     assert "loss.jsonl is foreign" in refused.stderr
+
+
+def mended(journey: Journey, name: str) -> None:
+    """A session in which a call failed and the next one did not."""
+    main = Transcript(journey.root / f"sessions/{name}.jsonl", session=name, cwd=journey.root)
+    main.prompt(f"run the tests of part {name}")
+    main.call(f"{name}-1", "Bash", command="pytset")
+    main.result(f"{name}-1", f"no program pytset for {name}", error=True)
+    main.call(f"{name}-2", "Bash", command=f"pytest {name}")
+    main.result(f"{name}-2", "3 passed")
+
+
+def test_from_transcripts_to_a_specification_and_back(tuning: Journey):
+    for number in range(6):
+        mended(tuning, f"part{number}")
+    typed(tuning, "traces", "ingest", "sessions", "--licence", "MIT", "--consent")
+    told = asked(tuning, "traces", "rows", "traces.jsonl", "-o", "pairs.jsonl", "--text")
+    assert (told["rows"], told["reasons"]) == (6, {"mended call": 6})
+    card = (tuning.root / "pairs.card.md").read_text()
+    assert "license: mit" in card
+    assert "| consent given | 6 |" in card
+    (tuning.root / "judge.py").write_text(programs.EVALUATOR)
+    spec = (
+        *("posttrain", "spec", "--backend", "command", "--mode", "orpo"),
+        *("--trainer", '["python", "trainer.py"]', "--model", programs.MODEL),
+        *("--profile", "local-reader", "--benchmark", "held_out.jsonl"),
+        *("--evaluator", '["python", "judge.py"]', "--dataset", "pairs.jsonl"),
+    )
+    made = asked(tuning, *spec)
+    exported = asked(tuning, "posttrain", "export", "pairs.jsonl", "public.jsonl")
+    assert (exported["rows"], exported["left_out"]) == (6, [])
+    gone = asked(tuning, "traces", "withdraw", "part3", "pairs.jsonl", "public.jsonl")
+    assert [one["rows"] for one in gone["datasets"]] == [1, 1]
+    assert [one["experiment"] for one in gone["programs"]] == [made["experiment"]]
+    assert "part3" not in (tuning.root / "pairs.jsonl").read_text()

@@ -1,0 +1,139 @@
+"""Training rows written as a dataset: split by session, with a manifest and a card."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from harness.errors import UsageError
+from harness.files import atomic_write, pretty_json, replacing, sha256_file
+from harness.traces.contexts import StateFile
+from harness.traces.ingest import manifest_of
+from harness.traces.training_rows import (
+    Kind,
+    Made,
+    Settings,
+    training_rows,
+)
+
+_USES = {
+    Kind.PAIRS: "preference pairs (DPO, ORPO, the composed trainer)",
+    Kind.SFT: "completions (SFT)",
+    Kind.KTO: "labelled completions (KTO)",
+    Kind.HINTS: "hint-conditioned contexts (self-distillation)",
+}
+
+
+def write_dataset(
+    states: Path, target: Path, settings: Settings, *, held_out: float
+) -> dict[str, Any]:
+    """Write training rows of `states` to `target`, and those of a share `held_out` of the sessions
+    to `<target's stem>.held_out.jsonl`; a manifest and a card beside it. Returns the manifest.
+
+    Which session is held out its id alone says, so it is the same in each dataset. Raises
+    UsageError when there is no row, or a file is there already.
+    """
+    aside = target.with_suffix(".held_out.jsonl")
+    for path in (target, aside) if held_out else (target,):
+        if path.exists():
+            raise UsageError(f"{path} exists.", hint="Name another file: nothing is overwritten.")
+    made, counts = Made(), Counter[str]()
+    sessions: dict[str, set[str]] = {"train": set(), "held_out": set()}
+    seen = {name: Counter[str]() for name in ("models", "licences", "consent", "forms")}
+    with ExitStack() as opened:
+        streams = {"train": opened.enter_context(replacing(target, mode=0o600)).stream}
+        if held_out:
+            streams["held_out"] = opened.enter_context(replacing(aside, mode=0o600)).stream
+        for row in training_rows(StateFile(states), settings, made):
+            named = row["provenance"]["sessions"]
+            parts = {part_of(session, held_out) for session in named}
+            if len(parts) > 1:
+                made.skipped["of sessions on both sides of the split"] += 1
+                continue
+            (part,) = parts
+            streams[part].write(orjson.dumps(row) + b"\n")
+            counts[part] += 1
+            sessions[part].update(named)
+            seen["models"][row["provenance"]["generator"]] += 1
+            seen["licences"][row["licence"]] += 1
+            seen["consent"]["given" if row["consent"] else "not given"] += 1
+        if not counts["train"]:
+            raise UsageError(
+                f"No row of the kind {settings.kind} for training in {states}:"
+                f" {dict(made.skipped) or 'no state gives one'}.",
+                hint="docs/traces.md says what each kind is made of.",
+            )
+    manifest = {
+        "kind": settings.kind.value,
+        "rows": counts["train"],
+        "sha256": sha256_file(target),
+        "held_out": counts["held_out"],
+        "states_sha256": sha256_file(states),
+        "sessions": sorted(sessions["train"]),
+        "held_out_sessions": sorted(sessions["held_out"]),
+        "reasons": dict(made.reasons),
+        "skipped": dict(made.skipped),
+        "contexts_cut": made.cut,
+        **{name: dict(found) for name, found in seen.items() if found},
+    }
+    atomic_write(manifest_of(target), pretty_json(manifest), mode=0o600)
+    return manifest
+
+
+def part_of(session: str, held_out: float) -> str:
+    """`held_out` for a share of all ids, else `train`."""
+    first = int.from_bytes(hashlib.sha256(session.encode()).digest()[:8], "big")
+    return "held_out" if first < held_out * 2**64 else "train"
+
+
+def card(
+    target: Path, manifest: Mapping[str, Any], *, contamination: Mapping[str, Any] | None
+) -> str:
+    """The dataset's card, as Hugging Face shows it."""
+    licences = sorted(manifest["licences"])
+    known = len(licences) == 1 and licences[0] != "None"
+    kind = Kind(manifest["kind"])
+    lines = [
+        "---",
+        f"license: {licences[0].lower() if known else 'other'}",
+        "tags: [agent-traces]",
+        "---",
+        f"# {target.stem}",
+        "",
+        f"{manifest['rows']} rows, {_USES[kind]}, of {len(manifest['sessions'])} sessions of"
+        f" agents; {manifest['held_out']} rows of {len(manifest['held_out_sessions'])} other"
+        " sessions are held out. Made by `harness traces rows`.",
+        "",
+        "| what | rows |",
+        "|---|---|",
+        *(f"| {reason} | {count} |" for reason, count in manifest["reasons"].items()),
+        *(f"| left out: {reason} | {count} |" for reason, count in manifest["skipped"].items()),
+        *(f"| answers by {model or 'unknown'} | {n} |" for model, n in manifest["models"].items()),
+        *(f"| licence {licence} | {count} |" for licence, count in manifest["licences"].items()),
+        *(f"| consent {said} | {count} |" for said, count in manifest["consent"].items()),
+        "",
+        f"{manifest['contexts_cut']} contexts lost their oldest messages.",
+        "",
+        _told(contamination),
+        "",
+        "What is better was decided by what happened afterwards, not by a person who compared both"
+        " answers. The answers are a model's: a student of its family that learns from them learns"
+        " its own errors too. Secrets, addresses and names were redacted by patterns, which do not"
+        " find everything.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _told(contamination: Mapping[str, Any] | None) -> str:
+    if contamination is None:
+        return "Nothing is held out, so contamination was not looked for."
+    kinds = ", ".join(f"{count} by {kind}" for kind, count in contamination["kinds"].items())
+    return (
+        f"Of {contamination['rows']} held-out rows {contamination['count']} are told by training"
+        f" rows{f' ({kinds})' if kinds else ''}."
+    )
