@@ -17,7 +17,7 @@ from harness.traces.forms.table import form_of
 from harness.traces.redaction import Redactor
 from harness.traces.states import State
 from harness.traces.tally import Tally
-from harness.traces.transcripts import AGENT_FILE
+from harness.traces.transcripts import AGENT_FILE, agent_files
 
 MANIFEST = ".manifest.json"
 SUFFIXES = (".jsonl", ".json", ".traj")
@@ -52,10 +52,9 @@ def sources(paths: Sequence[Path]) -> list[Source]:
             named = {each: each.relative_to(path.parent).as_posix() for each in below}
         elif path.exists():
             named = {path: path.name}
-            inner = path.with_suffix("") / "subagents"
             named |= {
                 each: each.relative_to(path.parent).as_posix()
-                for each in inner.rglob(f"{AGENT_FILE}*.jsonl")
+                for each in agent_files(path, path.stem)
             }
         else:
             raise NotFoundError(f"{path} does not exist.", hint="Check the path.")

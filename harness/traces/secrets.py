@@ -46,8 +46,11 @@ _ASSIGNED = re.compile(
 )
 _NAMED = re.compile(rf"(?i)(?:.*[_-])?{_WORD}s?\Z")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9_]*\Z")
-_KEYWORDS = re.compile(rf"(?i){_WORD}|auth|pass")
+_WORDS = ("key", "token", "secret", "pass", "pwd", "auth", "credential", "cloudant", "softlayer")
+"""Without any of them no assignment is one of a secret."""
 _QUOTED = re.compile(r"[\"'][\w+/=\\-]{16,}[\"']")
+_ASSIGNING = ("CloudantDetector", "IbmCloudIamDetector", "IbmCosHmacDetector", "SoftlayerDetector")
+"""Plugins that look for assignments alone, slowly."""
 _BY_LINE = ("KeywordDetector", "Base64HighEntropyString", "HexHighEntropyString")
 _PRIVATE_KEY = "PrivateKeyDetector"  # _PEM takes the whole block, not its first line
 _SHORTEST = 6
@@ -63,10 +66,16 @@ def secrets_in(text: str) -> Iterator[tuple[str, str]]:
     for kind, pattern in _KNOWN:
         for found in pattern.finditer(text):
             yield kind, found[0]
-    for found in _ASSIGNED.finditer(text):
+    assigns = _names_secrets(text)
+    for found in _ASSIGNED.finditer(text) if assigns else ():
         if _is_secret(found[1], found[2], found[3]):
             yield "assigned secret", found[3]
-    yield from scanner.values(text)
+    yield from scanner.values(text, assigns=assigns)
+
+
+def _names_secrets(text: str) -> bool:
+    lower = text.lower()
+    return any(word in lower for word in _WORDS)
 
 
 def is_secret_name(name: str, value: str) -> bool:
@@ -96,6 +105,7 @@ class _Scanner:
         plugins = {kind.__name__: kind() for kind in kinds}
         plugins.pop(_PRIVATE_KEY, None)
         self._by_line = [plugins.pop(name) for name in _BY_LINE]
+        self._assigning = [plugins.pop(name) for name in _ASSIGNING]
         self._whole = list(plugins.values())
         self._no_secret = (
             heuristic.is_potential_uuid,
@@ -105,16 +115,16 @@ class _Scanner:
             heuristic.is_not_alphanumeric_string,
         )
 
-    def values(self, text: str) -> Iterator[tuple[str, str]]:
-        for plugin in self._whole:
+    def values(self, text: str, *, assigns: bool) -> Iterator[tuple[str, str]]:
+        for plugin in (*self._whole, *(self._assigning if assigns else ())):
             for value in plugin.analyze_string(text):
                 # A name of 44 letters is no key of IBM's.
                 if len(value) >= _SHORTEST and any(c.isdigit() for c in value):
                     yield plugin.secret_type.lower(), value
-        if _KEYWORDS.search(text) is None and _QUOTED.search(text) is None:
+        if not assigns and _QUOTED.search(text) is None:
             return
         for line in text.split("\n"):
-            if _KEYWORDS.search(line) or _QUOTED.search(line):
+            if _names_secrets(line) or _QUOTED.search(line):
                 yield from self._of_line(line)
 
     def _of_line(self, line: str) -> Iterator[tuple[str, str]]:

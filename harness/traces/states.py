@@ -31,6 +31,8 @@ class Thread:
     """The newest state that has ended, of this session or of the one that it is a fork of."""
     count: int = 0
     added: list[Message] = field(default_factory=list)
+    asked: int = 0
+    """Prompts since the last answer that no earlier file has."""
     compacted: bool = False
     open: "State | None" = None
 
@@ -51,14 +53,14 @@ class Thread:
         state.after, state.added, state.compacted = self.last, self.added, self.compacted
         state.number = self.count
         self.count += 1
-        self.added, self.compacted, self.open = [], False, state
+        self.added, self.compacted, self.open, self.asked = [], False, state, 0
         return ended
 
     def copied(self, identifier: str) -> "State | None":
         """An answer that another file has: what comes now stands after it. The state before it
         has ended, and is returned."""
         ended = self.end("answer")
-        self.added, self.compacted, self.last = [], False, identifier
+        self.added, self.compacted, self.last, self.asked = [], False, identifier, 0
         self.count += 1
         return ended
 

@@ -64,7 +64,7 @@ def read_session(path: Path) -> TracedSession:
     )
     subagents: list[Subagent] = []
     skipped, damaged = thread.skipped, read.damaged
-    for file in _agent_files(path, identifier):
+    for file in agent_files(path, identifier):
         try:
             rows = _read_rows(file)
         except UsageError:
@@ -90,7 +90,8 @@ def session_files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _agent_files(path: Path, session: str) -> Iterator[Path]:
+def agent_files(path: Path, session: str) -> Iterator[Path]:
+    """The transcripts of a session's subagents."""
     yield from sorted((path.with_suffix("") / "subagents").rglob(_AGENT_FILES))
     for beside in sorted(path.parent.glob(_AGENT_FILES)):
         if _first_session(beside) == session:

@@ -244,3 +244,51 @@ def test_a_longer_line_than_is_read_is_named(tmp_path: Path, monkeypatch: pytest
     tally = read(main.path)[1]
     assert (tally.lines, tally.rows, tally.bad, tally.human_prompts) == (2, 1, 1, 1)
     assert "longer than" in tally.problems[0]
+
+
+def test_a_copy_with_other_uuids_counts_once_by_the_ids_of_its_answers(tmp_path: Path):
+    main = Transcript(tmp_path / "a.jsonl", session="a", cwd="/p")
+    main.prompt("ask")
+    answer(main, "msg_" + "1" * 30, text("said"))
+    number_rows(main.rows)
+    write(main)
+    other = Transcript(tmp_path / "b.jsonl", session="b", cwd="/p")
+    other.rows = [
+        row | {"sessionId": "b", "uuid": row["uuid"].replace("0000", "eeee", 1)}
+        for row in main.rows
+    ]
+    other.prompt("more")
+    answer(other, "msg_" + "2" * 30, text("well"))
+    write(other)
+    states, reading = of_files(tmp_path)
+    assert [state.action[0]["text"] for state in states] == ["said", "well"]
+    assert states[1].after == states[0].id
+    assert [notes.prompts for notes in reading.book.sessions.values()] == [1, 1]
+
+
+def test_two_sessions_that_ask_the_same_at_the_same_time_are_two(tmp_path: Path):
+    for name in ("a", "b"):
+        main = Transcript(tmp_path / f"{name}.jsonl", session=name, cwd="/p")
+        main.prompt("ask")
+        answer(main, "m1", text("said"))
+    states, reading = of_files(tmp_path)
+    assert len({state.id for state in states}) == 2
+    assert [notes.prompts for notes in reading.book.sessions.values()] == [1, 1]
+
+
+def test_a_copy_without_any_id_counts_once(tmp_path: Path):
+    main = Transcript(tmp_path / "a.jsonl", session="a", cwd="/p")
+    main.prompt("ask")
+    answer(main, "m1", text("said"))
+    for row in main.rows:
+        row["uuid"] = None
+    write(main)
+    (tmp_path / "copy.jsonl").write_bytes(main.path.read_bytes())
+    assert len(of_files(tmp_path)[0]) == 1
+
+
+def test_one_file_brings_its_subagents_wherever_they_lie():
+    states, _ = of_files(INPUTS / "case-44/S.jsonl")
+    assert {state.thread.name for state in states} >= {"main", "ag1"}
+    named = [source.name for source in sources([INPUTS / "case-44/S.jsonl"])]
+    assert "agent-warm.jsonl" in named

@@ -163,20 +163,16 @@ class _File:
         if again:
             return None
         before = self._before
-        if before.matters and before.copy(origin(row), self._same(blocks, results)):
+        if before.matters and before.copy(origin(row)):
             tally.copied += 1
         elif typed:
+            thread.asked += 1
             self._book.notes(thread.session).prompted(self._counts.time)
         for block in results:
             self._result(thread, row, block)
         if len(blocks) > len(results):
             self._user(thread, row, blocks, typed=typed)
         return None
-
-    def _same(self, blocks: list[dict[str, Any]], results: list[dict[str, Any]]) -> str:
-        """What a user's row and its copy under another uuid have in common."""
-        said = results[0].get("tool_use_id") if results else text_of(blocks)
-        return f"{self._counts.time}|{said}" if self._counts.time else ""
 
     def _thread(self, row: dict[str, Any]) -> Thread:
         session, agent = self._counts.session or self._stem, ""
@@ -232,15 +228,11 @@ class _File:
                 self._before.copy(origin(row))
         else:
             own, source = own_id(key), origin(row)
-            if matters and self._before.copy(own, source):
-                self._tally.copied += 1
-                if not key or self._copying != (id(thread), key):
-                    self._copying = (id(thread), key)
-                    return thread.copied(state_id(own or source))
-                return None
+            name = own or source or f"{thread.session}|{thread.name}|{key}|{self._line}"
+            if matters and self._before.copy(name, source):
+                return self._copied(thread, key, name)
             late = late and bool(own)
             self._tally.late += late
-            name = own or source or f"{thread.session}|{thread.name}|{key}|{self._line}"
             state = State(
                 id=state_id(f"{name}|{self._line}" if late else name),
                 thread=thread,
@@ -259,6 +251,15 @@ class _File:
         if isinstance(stop, str):
             state.outcome["stop"] = stop
         return ended
+
+    def _copied(self, thread: Thread, key: str, name: str) -> State | None:
+        """A row of an answer that an earlier file has: what was asked before it is that file's."""
+        self._tally.copied += 1
+        if key and self._copying == (id(thread), key):
+            return None
+        self._copying = (id(thread), key)
+        self._book.notes(thread.session).prompts -= thread.asked
+        return thread.copied(state_id(name))
 
     def _note_calls(self, thread: Thread, blocks: list[dict[str, Any]]) -> None:
         for block in blocks:
