@@ -132,7 +132,7 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         if not weights["reward"]:
             for name in _OF_REWARDS:  # equal ones are no fault where nothing learns from them
                 self._metrics["train"].pop(name, None)
-        if self.model.training and weights["distillation"]:
+        if self.model.training and self._taught_from_here():
             out |= self._teaching(inputs, out)
         return out
 
@@ -180,6 +180,14 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         step, steps = self.state.global_step, self.args.max_steps
         named = self.channels.composition.channels.items()
         return {name: channel.at(step, steps) for name, channel in named}
+
+    def _taught_from_here(self) -> bool:
+        """Whether a step that learns from rollouts of now distils."""
+        assert self.channels is not None
+        distillation = self.channels.composition.distillation
+        step = self.state.global_step
+        steps = range(step, step + self.num_iterations)
+        return any(distillation.at(one, self.args.max_steps) > 0 for one in steps)
 
     def _keep_states(self, _module: Any, _inputs: Any, out: Any) -> None:
         if torch.is_grad_enabled():

@@ -49,13 +49,18 @@ def task_of(
     )
 
 
-def ready(task: TrainingTask) -> tuple[ComposedTrainer, dict[str, Any]]:
+def ready(
+    task: TrainingTask, *, checkpointing: bool = False
+) -> tuple[ComposedTrainer, dict[str, Any]]:
     """A trainer away from its start, so that no channel's gradient is trivial, and the inputs of
     its first micro-batch."""
     trainer = composed.build(task)
     trainer._started = True
     trainer.current_gradient_accumulation_steps = trainer.args.gradient_accumulation_steps
     trainer.model.train()
+    if checkpointing:
+        trainer.model.gradient_checkpointing_enable()
+        trainer.model.enable_input_require_grads()
     torch.manual_seed(3)
     for one in trained(trainer):
         one.data.add_(0.3 * torch.randn_like(one))

@@ -110,10 +110,11 @@ def apart(trainer: ComposedTrainer, inputs: dict[str, Any]) -> dict[str, torch.T
     return losses
 
 
+@pytest.mark.parametrize("checkpointing", [False, True])
 def test_each_channels_gradient_is_that_of_the_channel_alone(
-    tmp_path: Path, log: RunLogger
+    tmp_path: Path, log: RunLogger, checkpointing: bool
 ) -> None:
-    trainer, inputs = ready(task_of(tmp_path, log, made()))
+    trainer, inputs = ready(task_of(tmp_path, log, made()), checkpointing=checkpointing)
     exact = apart(trainer, inputs)
     ours = trainer.channel_losses(trainer.model, inputs, WEIGHTS)
     total = trainer._compute_loss(trainer.model, inputs)
@@ -185,6 +186,23 @@ def test_micro_batches_of_a_step_add_up_to_it_and_padding_changes_nothing(
             for one in (padded, inputs)
         ]
         assert rel(*both) < 1e-4, name
+
+
+def test_tokens_of_an_earlier_student_count_by_the_capped_ratio(
+    tmp_path: Path, log: RunLogger
+) -> None:
+    wanted = DistillationChannel(weight=0.0, final_weight=1.0, ratio_cap=2.0)
+    composition = Composition(
+        reward=BY_LENGTH, distillation=wanted, rollouts=replace(SHORT, iterations=2)
+    )
+    trainer, inputs = ready(task_of(tmp_path, log, composition))
+    alone = {"distillation": 1.0}  # from the second step on, of these rollouts
+    then = inputs["old_per_token_logps"]
+    plain = trainer.channel_losses(trainer.model, inputs, alone)["distillation"]
+    for shift, ratio in ((1e-3, 0.999), (-0.5, 1.6487), (-50.0, 2.0)):
+        older = {**inputs, "old_per_token_logps": then + shift}
+        loss = trainer.channel_losses(trainer.model, older, alone)["distillation"]
+        assert float(loss / plain) == pytest.approx(ratio, rel=1e-4)
 
 
 def trained_state(folder: Path, log: RunLogger, composition: Composition) -> dict[str, Any]:
