@@ -13,6 +13,7 @@ from tests.cli.journey import UNSANDBOXED, Answer, Journey
 from tests.posttrain import programs
 from tests.training.tiny_model import save_tiny_model
 
+COLLECTED = Path(__file__).parents[1] / "traces/inputs/collected"
 OTHER = "HuggingFaceTB/SmolLM2-360M-Instruct"
 COMPOSITION = """
 gradients_every = 1
@@ -177,3 +178,36 @@ def test_a_channel_that_no_row_can_feed_is_refused(tuning: Journey) -> None:
         *("--benchmark", "held_out.jsonl", "--composition", "composed.toml", "--json"),
     )
     assert "none but with composed" in other.document["error"]["message"]
+
+
+def test_from_a_real_transcript_to_an_adapter(tuning: Journey) -> None:
+    """A recorded session is ingested; its pair and hint feed all three channels, the self-
+    distillation with a weight of 10."""
+    pytest.importorskip("detect_secrets", reason="the extra `traces` is not installed")
+    transcript = COLLECTED / "t11_randlee_agent_explore.jsonl"
+    for words in (
+        ("ingest", str(transcript), "--licence", "MIT", "--consent"),
+        ("rows", "traces.jsonl", "-o", "pairs.jsonl", "--text", "--context", "600"),
+    ):
+        done = tuning.harness("traces", *words)
+        assert done.exit_code == 0, done.stdout + done.stderr
+    (row,) = map(json.loads, (tuning.root / "pairs.jsonl").read_text().splitlines())
+    assert "No such file" in row["hint"]
+    text = COMPOSITION.replace('"contains", "rewards.py:brevity"', '"rewards.py:brevity"')
+    text = text.replace("[1.0, 0.5]", "[1.0]").replace("weight = 0.5\n", "weight = 10.0\n", 1)
+    (tuning.root / "trace.toml").write_text(text)
+    made = specified(
+        tuning,
+        *("--dataset", "pairs.jsonl", "--set", "max_seq_length=4096"),
+        composition="trace.toml",
+    )
+    assert made.exit_code == 0, made.stdout + made.stderr
+    name = made.document["experiment"]
+    ran = tuning.harness("posttrain", "run", name, *UNSANDBOXED, "--json")
+    assert ran.exit_code == 0, ran.stdout + ran.stderr
+    first = logged(tuning, name)[0]
+    for channel in ("distillation", "dpo"):
+        assert first[f"channel/{channel}/rows"] == 4
+    assert first["channel/reward/rows"] > 0
+    assert first["channel/dpo/loss"] == pytest.approx(0.6931, abs=1e-3)
+    assert first["channel/distillation/weight"] == 10.0
