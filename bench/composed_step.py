@@ -284,7 +284,10 @@ def main() -> int:
                 figures |= stepped(folder, options)
         torch.cuda.empty_cache()
     if options.record:
-        record("composed_step", "python bench/composed_step.py", figures, seed=0)
+        words = [word for word in sys.argv[1:] if word != "--record"]
+        record(
+            "composed_step", " ".join(["python bench/composed_step.py", *words]), figures, seed=0
+        )
     return 0
 
 
