@@ -83,6 +83,13 @@ set_option = click.option(
     metavar="N",
     help="One of N equal parts of the machine, for N trainings at once: a GPU each, or cores.",
 )
+@click.option(
+    "--replicas",
+    type=click.IntRange(min=1),
+    default=None,
+    metavar="N",
+    help="Start N of the command, which average by DiLoCo.",
+)
 @set_option
 @isolation_options
 @project_option
@@ -95,6 +102,7 @@ def command(
     registered: bool,
     slots: int,
     sources: str | None,
+    replicas: int | None,
     values: tuple[str, ...],
     sandbox: str,
     reason: str,
@@ -109,11 +117,12 @@ def command(
     code, data, sandbox and the run's files are unchanged; its checkpoints are where the training
     command left them. --from, for an experiment that changes only predict, takes the final
     checkpoints of another experiment, or of this one's earlier code; of several it makes a folder
-    with one member each, for an ensemble. Exit 1 when a run failed or hit a limit.
+    with one member each, for an ensemble. --replicas: docs/diloco.md. Exit 1 when a run failed or
+    hit a limit.
     """
-    if sources is not None and (resume or training_command):
+    if sources is not None and (resume or training_command or replicas):
         raise UsageError(
-            "--from trains nothing: it takes neither --resume nor a command.",
+            "--from trains nothing: it takes no --resume, no --replicas and no command.",
             hint=f"`harness train EXP --from {sources}`, or leave --from out.",
         )
     if training_command and names_experiment(training_command[0]):
@@ -136,6 +145,7 @@ def command(
             resume=resume,
             registered=registered,
             slots=slots,
+            replicas=replicas,
             sources=names,
             quiet=as_json,
         )
@@ -154,6 +164,7 @@ def train_answer(
     resume: bool = False,
     registered: bool = False,
     slots: int = 1,
+    replicas: int | None = None,
     sources: Sequence[str] | None = None,
 ) -> Answer:
     """Train, or with `sources` take their checkpoints. Progress goes to stderr unless `quiet`."""
@@ -173,6 +184,7 @@ def train_answer(
                 words,
                 resume=resume,
                 registered=registered,
+                replicas=replicas,
                 inherited=inherited,
                 **asked,
             )

@@ -1,18 +1,17 @@
 """The table of alarms: meaning, thresholds with their source, what to try, and the detectors.
 
 A threshold whose source is "measured" was chosen on one half of the injected faults and healthy
-runs of `make detectors` and reported on the other half. Detectors see a value in the order of the
-table, which is also the order of one row's alarms.
+runs of `make detectors` and reported on the other. Detectors, and a row's alarms, keep this order.
 """
 
 from collections.abc import Mapping
 
 from harness.detectors.alarm_kind import AlarmKind, Threshold, persistent
 from harness.detectors.probe_kinds import PROBE_KINDS
+from harness.detectors.replica_kind import REPLICA_APART
 
 STOP_ON = ("non_finite", "divergence")
 """Fatal alarms that stop a run unless the plan says otherwise."""
-
 
 KINDS: Mapping[str, AlarmKind] = {
     "non_finite": AlarmKind(
@@ -303,6 +302,7 @@ KINDS: Mapping[str, AlarmKind] = {
         ),
         ("harness.detectors.resources:MemoryCreep",),
     ),
+    "replica_apart": REPLICA_APART,
     "resume_discontinuity": AlarmKind(
         "After a resume the loss is far from where it was.",
         {

@@ -15,7 +15,9 @@ from harness.artifacts.content import decode, linked, read_bytes, read_text, wri
 from harness.artifacts.front_matter import plain_scalar, quote, read_yaml
 from harness.artifacts.objects import load_object, store_bytes
 from harness.contract.artifacts import BY_NAME
+from harness.domain.findings import Finding
 from harness.errors import HarnessError, NotFoundError, UsageError
+from harness.gates.findings import finding
 from harness.ledger.project import Project
 
 _KEY = re.compile(r"[A-Za-z_][\w.-]*")
@@ -77,6 +79,20 @@ def not_read(
         for key, value in asked.items()
         if key in known and key not in options and logged.get(key) != plain_scalar(value)
     ]
+
+
+def unread(asked: Mapping[str, str], words: Sequence[str], names: Sequence[str]) -> Finding:
+    """What is said of `names`, which `not_read` gave."""
+    said = ", ".join(f"{name}={asked[name]}" for name in names)
+    first = f"--{names[0]} {asked[names[0]]}"
+    return finding(
+        "value_not_read",
+        f"--set {said} stands in config.yaml, and nothing shows that training used it: it did not"
+        " ask the run logger for it.",
+        f'Read it there, `log.config.get("{names[0]}", ...)`; or hand it to the command:'
+        f" `-- {shlex.join(words)} {first}`.",
+        names=list(names),
+    )
 
 
 def read_values(options: Sequence[str]) -> dict[str, str]:

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import json
 import os
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,6 @@ from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox, machine_share
 from harness.domain.statuses import RunStatus, SandboxKind
 from harness.errors import RefusedError
-from harness.gates.findings import finding
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
 from harness.plans.approved import plan_seeds, training_tables
@@ -35,11 +33,12 @@ from harness.runs.endings import (
     last_lines,
 )
 from harness.runs.environment import fresh_folder
-from harness.runs.experiment_config import keep_config, not_read, values_of
+from harness.runs.experiment_config import keep_config, not_read, unread, values_of
 from harness.runs.interrupts import Interrupts
 from harness.runs.lock import supervising
 from harness.runs.predict_trial import PredictTrial
 from harness.runs.recover import close_abandoned
+from harness.runs.replicated import ReplicaNews, replicas_of
 from harness.runs.resume import resumptions
 from harness.runs.run_events import Event
 from harness.runs.run_tail import RunRows
@@ -75,6 +74,7 @@ def train(
     resume: bool = False,
     registered: bool = False,
     values: Mapping[str, str] | None = None,
+    replicas: int | None = None,
     on_event: Event = lambda event: None,
     inherited: Mapping[str, str] | None = None,
     silent_s: float = 60.0,
@@ -91,6 +91,8 @@ def train(
         resume: each seed's newest stopped run goes on, in its own folder, as its next attempt.
         registered: with the code of its newest run, whatever the files say now.
         values: for config.yaml, where there is none yet.
+        replicas: so many processes of the command, as DiLoCo's replicas; by default what
+            `distributed` of config.yaml says.
         on_event: gets progress; each event has a `kind` and a `text`.
         inherited: the environment whose allowed part is passed on, by default this process's.
         silent_s: seconds that a run may go on without a metrics row of its own.
@@ -107,6 +109,7 @@ def train(
             project,
             experiment,
             argv,
+            replicas=replicas_of(project, experiment, replicas),
             sandbox=sandbox,
             session=session,
             inherited=os.environ if inherited is None else inherited,
@@ -202,25 +205,12 @@ def _train_seeds(
             run = done[seed] = report.run
             findings += findings_of(run, job.ran_by)
             if report.unread and seed == missing[0]:
-                findings.append(_not_read(job, report.unread))
+                findings.append(unread(job.asked, job.argv, report.unread))
             if run.status is not RunStatus.COMPLETED:
                 break
     runs = [done[seed] for seed in wanted if seed in done]
     ok = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
     return TrainReport(experiment=job.experiment, runs=runs, findings=findings, ok=ok)
-
-
-def _not_read(job: TrainJob, names: Sequence[str]) -> Finding:
-    said = ", ".join(f"{name}={job.asked[name]}" for name in names)
-    first = f"--{names[0]} {job.asked[names[0]]}"
-    return finding(
-        "value_not_read",
-        f"--set {said} stands in config.yaml, and nothing shows that training used it: it did not"
-        " ask the run logger for it.",
-        f'Read it there, `log.config.get("{names[0]}", ...)`; or hand it to the command:'
-        f" `-- {shlex.join(job.argv)} {first}`.",
-        names=list(names),
-    )
 
 
 class _BudgetSpentError(RefusedError):
@@ -270,6 +260,7 @@ class SeedRun(SupervisedRun[SeedReport]):
     trial: PredictTrial
     run: Run | None = None
     """Once it is registered."""
+    replicas: ReplicaNews | None = None
     made: Workspace | None = None
     """Its workspace, once it has one."""
 
@@ -315,6 +306,8 @@ class SeedRun(SupervisedRun[SeedReport]):
 
     def prepare(self, run: Run) -> None:
         self.run = run
+        folder = self.project.layout.run(run.experiment, run.id)
+        self.replicas = ReplicaNews(folder, f"{run.experiment}/{run.id}")
 
     def take(self, rows: list[Row]) -> None:
         assert self.run is not None  # it is registered first
@@ -322,6 +315,8 @@ class SeedRun(SupervisedRun[SeedReport]):
 
     def news(self, row: int) -> tuple[dict[str, Any], Alarm | None] | None:
         assert self.run is not None
+        if self.replicas is not None and (told := self.replicas.take()) is not None:
+            return told, None
         return self.trial.news(f"{self.run.experiment}/{self.run.id}", row)
 
     def shown(self) -> str:

@@ -23,6 +23,7 @@ from harness.plans.judge import require_judge
 from harness.plans.parse import Plan, plan_from
 from harness.runs.environment import PACKAGE, ask_python, describe
 from harness.runs.libraries import training_libraries
+from harness.runs.replicated import replicated, require_ports
 from harness.runs.workspace import Workspace, make_workspace, readable_below
 from harness.settings import require_interpreter
 
@@ -112,6 +113,7 @@ def prepare(
     experiment: str,
     argv: Sequence[str] | None,
     *,
+    replicas: int | None = None,
     sandbox: Sandbox,
     session: str | None,
     inherited: Mapping[str, str],
@@ -126,7 +128,7 @@ def prepare(
     require_open_experiment(experiment, record.status)
     require_no_program(project, experiment)
     approved = plan_of(project, record)
-    asked = admitted(project, approved, argv, sandbox=sandbox)
+    asked = admitted(project, approved, argv, sandbox=sandbox, replicas=replicas)
     interpreter = require_interpreter(project.settings)
     python = ask_python(interpreter, sandbox)
     runs = project.ledger.runs(experiment) if registered else []
@@ -175,9 +177,14 @@ class Asked:
 
 
 def admitted(
-    project: Project, approved: ApprovedPlan, argv: Sequence[str] | None, *, sandbox: Sandbox
+    project: Project,
+    approved: ApprovedPlan,
+    argv: Sequence[str] | None,
+    *,
+    sandbox: Sandbox,
+    replicas: int | None = None,
 ) -> Asked:
-    """`argv`, by default the plan's training.entry. Raises as `prepare`."""
+    """`argv`, by default the plan's training.entry, for so many replicas. Raises as `prepare`."""
     require_judge(project)
     plan = plan_from(approved.content)
     require_unchanged(project, approved, without_secret=True)
@@ -187,7 +194,8 @@ def admitted(
             hint="Install bubblewrap or use a kernel with Landlock.",
             code="isolation_absent",
         )
-    words = list(argv) if argv else shlex.split(plan.training.entry)
+    words = replicated(argv or shlex.split(plan.training.entry), replicas)
+    require_ports(words, sandbox)
     interpreter = require_interpreter(project.settings)
     return Asked(plan=plan, argv=words, command=with_interpreter(words, interpreter))
 

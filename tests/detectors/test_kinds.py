@@ -47,7 +47,18 @@ def every(seconds: Callable[[int], float]) -> Callable[[int], float]:
     return lambda i: sum(seconds(k) for k in range(i + 1))
 
 
+def replicas(name: str, *values: Callable[[int], float]) -> Values:
+    """`replica-0/NAME` and so on."""
+    told = {f"replica-{at}__{name}": value for at, value in enumerate(values)}
+    return beside(**told)
+
+
 FAULTS: dict[str, list[tuple[Values, dict[str, Any]]]] = {
+    "replica_apart": [
+        (replicas("seconds", lambda i: 1.0, lambda i: 1.0 if i < 9 else 2.5), {}),
+        (replicas("seconds", lambda i: 1.0, lambda i: 1.1, lambda i: 4.0), {}),
+        (replicas("drift", lambda i: 0.2, lambda i: 0.2 + 0.1 * i), {}),
+    ],
     "non_finite": [
         (loss(lambda i: falling(i) if i < 9 else NAN), {}),
         (beside(grad_norm=lambda i: 1.0 if i < 9 else math.inf), {}),
@@ -199,6 +210,12 @@ def harder_rows(i: int) -> Mapping[str, float]:
 
 
 LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
+    "replica_apart": [
+        (replicas("seconds", lambda i: 0.01, lambda i: 0.05), {}),
+        (replicas("seconds", lambda i: 1.0, lambda i: 4.0 if i % 5 == 0 else 1.2), {}),
+        (replicas("seconds", lambda i: 9.0 if i % 2 else 1.0), {}),  # the other is away
+        (replicas("drift", lambda i: 0.2, lambda i: 0.5), {}),
+    ],
     "channel_silent": [
         (beside(channel__reward__rows=lambda i: 0.0 if i % 8 else 4.0), {}),
         (beside(channel__dpo__loss=lambda i: 0.0), {}),

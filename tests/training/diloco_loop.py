@@ -1,6 +1,8 @@
 """One replica of a small regression that keeps what each round started from, brought and became.
 
-`DIE` in the environment, `{"1": 3}`: replica 1 kills itself in round 3, before the exchange.
+`CASE` in the environment says what is particular: {"die": {"1": 3}} kills replica 1 in round 3,
+after the quorum and before the exchange; "hang" lets it sleep instead, while its manager's
+heartbeats go on.
 """
 
 import hashlib
@@ -8,6 +10,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
 import torch
 
@@ -15,7 +18,7 @@ from harness.run_logger import RunLogger
 from harness.training.diloco import DiLoCo, Samples
 
 CASE = json.loads(os.environ.get("CASE") or "{}")
-ROUNDS, ROWS, BATCH = CASE.get("rounds", 4), 48, 4
+ROUNDS, ROWS, BATCH, OPEN = CASE.get("rounds", 4), 48, 4, 1_000_000
 
 
 def flat(tensors):
@@ -34,8 +37,11 @@ class Kept(DiLoCo):
             "names": list(fragment.original_parameters),
         }
         super().measured(fragment)
-        if CASE.get("die", {}).get(str(self.replica)) == self.rounds and not self.reborn:
+        if self.is_due("die"):
             os.kill(os.getpid(), 9)
+
+    def is_due(self, what):
+        return CASE.get(what, {}).get(str(self.replica)) == self.rounds and not self.reborn
 
     def synced(self, *, counts):
         fragment = self._torchft._fragments[max(0, self.rounds - 1) % self.config.fragments]
@@ -50,6 +56,14 @@ class Kept(DiLoCo):
         with (self.folder / "kept.jsonl").open("a") as stream:
             stream.write(json.dumps(told) + "\n")
         super().synced(counts=counts)
+
+
+def wanted():
+    """How many rounds; where they are open, until a file says so."""
+    try:
+        return int(Path(os.environ["HARNESS_RUN_DIR"], "../../../rounds").read_text() or 0) or OPEN
+    except FileNotFoundError:
+        return OPEN if CASE.get("open") else ROUNDS
 
 
 def main():
@@ -70,7 +84,9 @@ def main():
         diloco.reborn = (diloco.folder / "kept.jsonl").exists()
         with diloco:
             log.start(ROUNDS, resumed_at=diloco.rounds or None)
-            while diloco.rounds < ROUNDS:
+            while diloco.rounds < wanted():
+                if diloco.is_due("hang"):
+                    time.sleep(3600)
                 rows = diloco.batch()
                 if CASE.get("nan") == replica and diloco.rounds >= 2:
                     x[rows] = float("nan")

@@ -1,5 +1,6 @@
 """Replicas as a command line starts them, and what they left."""
 
+import contextlib
 import json
 import os
 import signal
@@ -18,6 +19,15 @@ LOOP = Path(__file__).with_name("diloco_loop.py")
 LIMIT_S = 240.0
 """Of a run: nothing hangs past it. Loading torch takes most of it on a busy machine."""
 QUICK = {"join_s": 2.0, "heartbeat_s": 1.0, "timeout_s": 20.0}
+
+
+STARTED: list["Replicas"] = []
+
+
+def end_all() -> None:
+    """What a test that failed left running."""
+    while STARTED:
+        STARTED.pop().end()
 
 
 @dataclass
@@ -56,6 +66,7 @@ class Replicas:
                 stdout=err,
                 stderr=err,
             )
+        STARTED.append(self)
         return self
 
     def wait(self) -> int:
@@ -69,7 +80,8 @@ class Replicas:
         """Of this crew whatever still runs."""
         assert self.process is not None
         for process in self.processes():
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
     def processes(self) -> list[psutil.Process]:
         assert self.process is not None
@@ -80,6 +92,7 @@ class Replicas:
             return []
 
     def lighthouse(self) -> psutil.Process:
+        """Its process; StopIteration while there is none."""
         name = "harness.training.replicas.lighthouse"
         return next(each for each in self.processes() if name in each.cmdline())
 
@@ -120,6 +133,7 @@ class Replicas:
         return [json.loads(line) for line in lines]
 
     def told(self, replica: int) -> list[str]:
-        lines = (self.folder / "run" / "replicas.jsonl").read_text().splitlines()
+        path = self.folder / "run" / "replicas.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
         told = [json.loads(line) for line in lines]
         return [each["state"] for each in told if each["replica"] == replica]

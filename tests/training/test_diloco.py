@@ -99,7 +99,9 @@ def test_a_loss_is_a_mean_over_the_tokens_of_those_who_worked():
     assert round_of(table(*unequal), 3).loss == 1.75
     healed = round_of(table(two[0], Work(tokens=900, loss=9e9, healed=True)), 4)
     assert (healed.loss, healed.members, healed.worked) == (2.0, [0, 1], [0])
-    assert round_of(table(Work(), Work()), 5).loss is None
+    broken = round_of(table(two[0], Work(tokens=9, loss=float("nan"), broken=True)), 5)
+    assert (broken.loss, broken.worked) == (2.0, [0])
+    assert round_of(table(Work(), Work()), 6).loss is None
 
 
 def test_replicas_that_start_from_other_weights_are_named():

@@ -1,14 +1,21 @@
 """Rounds of real replicas over real gloo and a real lighthouse, against the arithmetic by hand."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.training.replica_runs import Replicas
+from tests.training.replica_runs import Replicas, end_all
 
 TINY = 1e-6
+
+
+@pytest.fixture(autouse=True)
+def _ended() -> Iterator[None]:
+    yield
+    end_all()
 
 
 def rounds(run: Replicas) -> list[tuple[dict, dict]]:

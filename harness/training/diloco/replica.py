@@ -1,6 +1,7 @@
 """One replica: torchft's DiLoCo with our data, losses, states and kept rounds. See the package."""
 
 import json
+import math
 import os
 import time
 import zlib
@@ -58,7 +59,7 @@ class DiLoCo:
         self.folder = log.checkpoint_dir.parent
         self._standing = Standing(self.folder)
         self._table = torch.empty(0)
-        self._work = Work()
+        self._work = self._done = Work()
         self._began = time.monotonic()
         self._step = 0  # inner steps since the last round
         self._over = self._due = False  # a round is over; it is to be kept
@@ -185,14 +186,15 @@ class DiLoCo:
         self._work.seconds = time.monotonic() - self._began
         self._work.drift = norm(gradients)
         self._work.digest = _digest(fragment.original_parameters)
-        if self._work.healed:
-            # torchft would count the donor's work twice.
+        self._work.broken = not math.isfinite(self._work.drift)
+        if self._work.healed or self._work.broken:
+            # Of a healed one torchft would count the donor's work twice.
             for each in gradients:
                 each.zero_()
 
     def exchange(self) -> Any:
         self._table = self._work.table(self.replica, self.config.replicas)
-        self._work = Work(healed=self._work.healed)
+        self._done, self._work = self._work, Work(healed=self._work.healed)
         total = torch.distributed.ReduceOp.SUM
         return self._manager.allreduce(self._table, reduce_op=total)
 
@@ -201,6 +203,11 @@ class DiLoCo:
         who worked."""
         present, worked = (int(self._table[:, place].sum()) for place in (0, 1))
         return present / worked if worked else 1.0
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether this replica's own work of the round is not finite."""
+        return self._done.broken
 
     def agreed(self) -> None:
         """Raises RunError (replicas_apart) when the replicas do not start from the same global
@@ -228,17 +235,16 @@ class DiLoCo:
         self._deal()
 
     def _row(self, done: Round, *, healed: bool) -> None:
+        mine = self._done
         own: dict[str, Any] = {"own/healed": int(healed)}
-        for name, values in (
-            ("loss", done.losses),
-            ("seconds", done.seconds),
-            ("drift", done.drifts),
-        ):
-            if self.replica in values:
-                own[f"own/{name}"] = values[self.replica]
+        if not healed:
+            own |= {"own/seconds": mine.seconds, "own/drift": mine.drift}
+            own |= {"own/loss": mine.loss / mine.tokens} if mine.tokens else {}
         whole: dict[str, Any] = {"participants": len(done.worked)}
         if done.loss is not None:
-            whole |= {"loss": done.loss, "tokens": done.tokens}
+            # A trainer logs a loss of its own at the same place.
+            name = "global/loss" if self._by_steps else "loss"
+            whole |= {name: done.loss, "tokens": done.tokens}
         if self._samples is not None:
             whole["batch"] = len(done.worked) * self._samples.batch
         place = self.rounds * self.config.steps if self._by_steps else self.rounds
@@ -296,6 +302,11 @@ class _Fragment(_StreamingDiLoCoFragment):  # type: ignore[misc] # the library i
             for each in self._grads.values():
                 each.mul_(scale)
         super()._set_grads()
+
+    def _merge_parameters(self) -> None:
+        # Of NaN even nothing is too much: 0 * NaN is NaN.
+        if self.owner.config.mix and not self.owner.is_broken:
+            super()._merge_parameters()
 
     def perform_sync(self) -> bool:
         counts = bool(super().perform_sync())

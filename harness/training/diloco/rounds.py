@@ -2,11 +2,11 @@
 summed over all."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
-COLUMNS = ("present", "worked", "tokens", "loss", "seconds", "drift", "global")
+COLUMNS = ("present", "worked", "tokens", "loss", "global")
 
 
 @dataclass(kw_only=True)
@@ -18,18 +18,20 @@ class Work:
     """Summed over the tokens."""
     seconds: float = 0.0
     healed: bool = False
+    broken: bool = False
+    """Its pseudo-gradient is not finite: averaged, it would break the others."""
     drift: float = 0.0
     """Norm of its pseudo-gradient."""
     digest: int = 0
     """Of the global parameters that it started from: 32 bits, so that a float holds it."""
 
     def table(self, replica: int, replicas: int) -> torch.Tensor:
-        """(replicas, columns), float64; zero but in its own row. A replica that was healed brings
-        no work: what it did before is thrown away."""
+        """(replicas, columns), float64; zero but in its own row. A replica that was healed, or is
+        broken, brings no work: what it did is thrown away."""
         table = torch.zeros(replicas, len(COLUMNS), dtype=torch.float64)
-        own = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, float(self.digest)]
-        if not self.healed:
-            own[1:6] = [1.0, self.tokens, self.loss, self.seconds, self.drift]
+        own = [1.0, 0.0, 0.0, 0.0, float(self.digest)]
+        if not (self.healed or self.broken):
+            own[1:4] = [1.0, self.tokens, self.loss]
         table[replica] = torch.tensor(own, dtype=torch.float64)
         return table
 
@@ -43,13 +45,10 @@ class Round:
     members: list[int]
     """Who took part."""
     worked: list[int]
-    """Whose work counts: those of `members` that were not healed in it."""
+    """Whose work counts: those of `members` that were neither healed in it nor broken."""
     tokens: float
     loss: float | None
     """Mean over the tokens of those who worked; None where nobody noted a loss."""
-    losses: dict[int, float] = field(default_factory=dict)
-    seconds: dict[int, float] = field(default_factory=dict)
-    drifts: dict[int, float] = field(default_factory=dict)
 
 
 def round_of(table: torch.Tensor, number: int) -> Round:
@@ -64,9 +63,6 @@ def round_of(table: torch.Tensor, number: int) -> Round:
         worked=list(worked),
         tokens=tokens,
         loss=total / tokens if tokens else None,
-        losses={at: row["loss"] / row["tokens"] for at, row in worked.items() if row["tokens"]},
-        seconds={at: row["seconds"] for at, row in worked.items()},
-        drifts={at: row["drift"] for at, row in worked.items()},
     )
 
 

@@ -54,6 +54,8 @@ class Crew:
         self._lighthouse: subprocess.Popen[bytes] | None = None
         self._lighthouses = self._restarts = 0
         self._begun = False
+        self._ended: list[Member] = []
+        """In the order in which they came to the end."""
         self._clock = SystemClock()
 
     def run(self) -> int:
@@ -123,7 +125,7 @@ class Crew:
         """Whether it goes on."""
         self._keep_lighthouse()
         for member in self.members:
-            if member.given_up or member.state is State.ENDED:
+            if self._is_over(member):
                 continue
             # The code first: what it told before its end is then all there.
             code = member.code
@@ -131,8 +133,12 @@ class Crew:
                 self._tell(member, state, at)
             if code == 0:
                 member.state = State.ENDED
+                self._ended.append(member)
             elif code is not None:
                 self._failed(member, _ended_by(code))
+            elif self._ended and member.round < self._ended[0].round - 1:
+                member.kill()
+                self._give_up(member, "the training ended without it")
             elif member.state is State.STALLED:
                 member.kill()
                 member.wait(_GRACE_S)
@@ -141,14 +147,17 @@ class Crew:
         if all(member.state is State.WAITING for member in alive):
             self._go.touch()
         self._rows()
-        return any(member.alive for member in self.members)
+        return any(not self._is_over(member) for member in self.members)
+
+    def _is_over(self, member: Member) -> bool:
+        return member.given_up or member in self._ended
 
     def _failed(self, member: Member, why: str) -> None:
         member.wait(_GRACE_S)
         member.state = State.STOPPED
         self._tell(member, State.STOPPED, member.round, why)
         others = [other for other in self.members if other.alive]
-        if any(other.state is State.ENDED for other in self.members):
+        if self._ended:
             self._give_up(member, "the training ended without it")
         elif not member.stepped and (member.code or 0) > 0:
             self._give_up(member, "it failed before its first step", all_of_them=True)
@@ -206,12 +215,13 @@ class Crew:
 
     def _result(self) -> int:
         self._rows(last=True)
-        done = [member for member in self.members if member.state is State.ENDED]
-        if len(done) < self._config.minimum_replicas:
-            self._log.end("failed", error=f"{len(done)} of {len(self.members)} replicas ended")
+        if len(self._ended) < self._config.minimum_replicas:
+            self._log.end(
+                "failed", error=f"{len(self._ended)} of {len(self.members)} replicas ended"
+            )
             self._last_words()
             return 1
-        best = max(done, key=lambda member: (member.round, -member.number))
+        best = min(self._ended, key=lambda member: (-member.round, member.number))
         for row in best.checkpoints:
             path = best.folder / row["path"]
             if path.exists():

@@ -51,6 +51,7 @@ class Member:
         (self.folder / FILE).unlink(missing_ok=True)
         self.last_lines.clear()
         self._step, self._change, self.state = -1, 0, State.STARTING
+        self.round = 0
         self.since = time.monotonic()
         self.process = subprocess.Popen(
             command,
@@ -71,7 +72,7 @@ class Member:
         the states that it went through since the last look, each with its round."""
         told = read_standing(self.folder)
         step, state = told.get("step", -1), State(told.get("state", State.STARTING))
-        self.round = max(self.round, told.get("round", 0))
+        self.round = told.get("round", self.round)
         self.stepped = self.stepped or step > 0
         now = time.monotonic()
         if step != self._step or (state is not self.state and self.state is not State.STALLED):

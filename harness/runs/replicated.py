@@ -1,0 +1,91 @@
+"""A run of several replicas: its command, and what its replicas told meanwhile.
+
+`harness train EXP --replicas N -- CMD` starts `python -m harness.training.replicas --replicas N --
+CMD`, one command in one sandbox, which is what the facts keep. So does `distributed:` of the
+experiment's config.yaml.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.content import read_text
+from harness.artifacts.front_matter import read_yaml
+from harness.artifacts.metrics_file import Row, Tail
+from harness.domain.plain_text import plain
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import SandboxKind
+from harness.errors import NotFoundError, RefusedError, UsageError
+from harness.ledger.project import Project
+
+MODULE = "harness.training.replicas"
+EVENTS = "replicas.jsonl"
+"""In the run's folder; the crew writes it, below the agent's hand."""
+_TOLD = frozenset({"starting", "healing", "stalled", "stopped", "ended"})
+"""States; who waits or trains changes them in every round."""
+_MOST = 20
+
+
+def replicated(words: Sequence[str], replicas: int | None) -> list[str]:
+    """`words` for so many replicas; as they are where they start replicas already, and for
+    None."""
+    if replicas is None or MODULE in words:
+        return list(words)
+    return ["python", "-m", MODULE, "--replicas", str(replicas), "--", *words]
+
+
+def replicas_of(project: Project, experiment: str, asked: int | None) -> int | None:
+    """`asked`, by --replicas; else what config.yaml says under `distributed`; None for a run of one
+    process. Raises UsageError where they differ, or one is no number of replicas."""
+    path = project.layout.experiment(experiment, "config")
+    try:
+        said = read_yaml(read_text(path), where=path.name).data.get("distributed")
+    except NotFoundError:
+        said = None
+    there = said.get("replicas", 2) if isinstance(said, dict) else None
+    for value in (asked, there):
+        if value is not None and (type(value) is not int or value < 1):
+            raise UsageError(
+                f"replicas is {value!r}; expected a whole number of at least 1.",
+                hint="E.g. `--replicas 2`.",
+                code="distributed_invalid",
+            )
+    if asked is not None and there is not None and asked != there:
+        raise UsageError(
+            f"--replicas is {asked}; {project.layout.relative(path)} says {there}.",
+            hint="Leave --replicas out, or change distributed.replicas.",
+            code="config_exists",
+        )
+    return there if asked is None else asked
+
+
+def require_ports(words: Sequence[str], sandbox: Sandbox) -> None:
+    """Raises RefusedError (no_loopback): under Landlock replicas cannot speak to one another."""
+    if MODULE in words and sandbox.kind is SandboxKind.LANDLOCK:
+        raise RefusedError(
+            "Replicas speak over the loopback, and the sandbox landlock gives training no port.",
+            hint="Install bubblewrap: its sandbox has a network of its own.",
+            code="no_loopback",
+        )
+
+
+class ReplicaNews:
+    """What the replicas of one run did since the last look."""
+
+    def __init__(self, folder: Path, run: str) -> None:
+        self._tail, self._run = Tail(folder / EVENTS), run
+
+    def take(self) -> dict[str, Any] | None:
+        """An event for people, or None."""
+        rows = [row for row in self._tail.poll() if row.get("state") in _TOLD]
+        if not rows:
+            return None
+        text = "; ".join(_line(row) for row in rows[-_MOST:])
+        states = [{name: row.get(name) for name in ("replica", "state", "round")} for row in rows]
+        event = {"kind": "replicas", "run": self._run, "states": states[-_MOST:]}
+        return event | {"text": f"{self._run}  {text}"}
+
+
+def _line(row: Row) -> str:
+    why = f" ({row['why']})" if row.get("why") else ""
+    return plain(f"replica {row.get('replica')}: {row['state']}, round {row.get('round')}{why}")
