@@ -24,6 +24,7 @@ def test_config_says_how_many_and_must_agree_with_the_option(project: Project) -
     assert replicas_of(project, "exp-0001", None) is None
     assert replicas_of(project, "exp-0001", 3) == 3
     path = project.layout.experiment("exp-0001", "config")
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("distributed: {engine: diloco, replicas: 4}\n")
     assert replicas_of(project, "exp-0001", None) == 4
     with pytest.raises(UsageError, match=r"--replicas is 3; .*config\.yaml says 4"):
