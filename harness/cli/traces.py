@@ -1,7 +1,7 @@
 """`harness traces ...`: sessions of agents, shown, turned into states, withdrawn."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
@@ -274,6 +274,7 @@ def withdraw_command(
         found = [_withdraw(path, session, dry_run=dry_run) for path in files]
         digests = {digest for _, _, used in found for digest in used}
         used = trained_on(opened, digests) if opened is not None else []
+        unsure = _changed_since(opened, files, digests)
     document = {
         "session": session,
         "datasets": [
@@ -281,6 +282,7 @@ def withdraw_command(
             for one, after, _ in found
         ],
         "programs": used,
+        "unsure": unsure,
     }
     emit(document, *_withdrawn(document, dry_run=dry_run), as_json=as_json)
     if not any(one.rows for one, _, _ in found) and not used:
@@ -294,6 +296,20 @@ def _own_datasets(opened: Project | None) -> list[Path]:
     root, programs = opened.layout.root, opened.ledger.programs()
     own = {root / program.spec["dataset"]["path"] for program in programs}
     return sorted(path for path in own if path.is_file())
+
+
+def _changed_since(opened: Project | None, files: Sequence[Path], digests: set[str]) -> list[str]:
+    """Programs that trained on other content than one of `files` has or had: nobody can tell
+    whether the session was in it."""
+    if opened is None:
+        return []
+    root, here = opened.layout.root, {path.resolve() for path in files}
+    return [
+        program.experiment
+        for program in opened.ledger.programs()
+        if (root / program.spec["dataset"]["path"]).resolve() in here
+        and program.spec["dataset"]["sha256"] not in digests
+    ]
 
 
 def _withdraw(path: Path, session: str, *, dry_run: bool) -> tuple[Held, str, set[str]]:
@@ -321,4 +337,9 @@ def _withdrawn(document: Mapping[str, Any], *, dry_run: bool) -> list[str]:
             )
         if not program["models"]:
             lines.append(f"{program['experiment']} used it; it has no model")
+    lines += [
+        f"{name} trained on an earlier content of its dataset; whether it held the session is"
+        " unknown"
+        for name in document["unsure"]
+    ]
     return lines or ["nothing found"]

@@ -139,3 +139,8 @@ def test_from_transcripts_to_a_specification_and_back(tuning: Journey):
     assert [one["rows"] for one in gone["datasets"]] == [1, 1]
     assert [one["experiment"] for one in gone["programs"]] == [made["experiment"]]
     assert "part3" not in (tuning.root / "pairs.jsonl").read_text()
+    rewritten = tuning.root / "pairs.jsonl"
+    rewritten.write_text(rewritten.read_text() + "\n")
+    (tuning.root / "pairs.jsonl.manifest.json").unlink()
+    unsure = asked(tuning, "traces", "withdraw", "part1", "pairs.jsonl")
+    assert (unsure["programs"], unsure["unsure"]) == ([], [made["experiment"]])

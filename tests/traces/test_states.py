@@ -292,3 +292,14 @@ def test_one_file_brings_its_subagents_wherever_they_lie():
     assert {state.thread.name for state in states} >= {"main", "ag1"}
     named = [source.name for source in sources([INPUTS / "case-44/S.jsonl"])]
     assert "agent-warm.jsonl" in named
+
+
+@pytest.mark.parametrize("odd", [b'"NaN": NaN', b'"x": "\\ud800"', b'"x": "\xe9"'])
+def test_a_row_that_is_no_strict_json_is_a_row(tmp_path: Path, odd: bytes):
+    main = Transcript(tmp_path / "s.jsonl", session="s", cwd="/p")
+    main.prompt("one")
+    held = main.path.read_bytes().replace(b'"isSidechain": false', odd)
+    assert odd in held
+    main.path.write_bytes(held)
+    tally = read(main.path)[1]
+    assert (tally.rows, tally.bad, tally.human_prompts, tally.verdict) == (1, 0, 1, "read")

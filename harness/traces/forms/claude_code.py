@@ -93,9 +93,9 @@ class _File:
             try:
                 row = orjson.loads(line)
             except orjson.JSONDecodeError:
-                for row in self._bad(line):
-                    tally.recovered += 1
-                    if (ended := self._row(row, counted=False)) is not None:
+                rows, whole = self._bad(line)
+                for row in rows:
+                    if (ended := self._row(row, counted=whole)) is not None:
                         yield ended
                 continue
             if type(row) is dict:
@@ -117,19 +117,27 @@ class _File:
         if self._title and (self._threads or self._counts.session):
             self._book.notes(self._counts.session or self._stem).title = self._title
 
-    def _bad(self, line: bytes) -> list[dict[str, Any]]:
-        """The rows of a line that is no JSON."""
+    def _bad(self, line: bytes) -> tuple[list[dict[str, Any]], bool]:
+        """The rows of a line that is no strict JSON, and whether it is one row all the same: with
+        NaN, half a character, or in Latin-1."""
         tally = self._tally
         if not line.strip(b" \t\r\n\0"):
             tally.blank += 1
-            return []
-        tally.bad += 1
+            return [], False
         where = f"line {self._line}"
         if len(line) >= LONGEST:
+            tally.bad += 1
             tally.problem(f"{where}: longer than {LONGEST >> 20} MiB")
-            return []
+            return [], False
         parsed = parse_line(line, is_row)
+        if len(parsed.rows) == 1 and not parsed.lost:
+            tally.rows += 1
+            if parsed.problem:
+                tally.problem(f"{where}: {parsed.problem}")
+            return parsed.rows, True
         rows = [row for row in parsed.rows if is_row(row)]
+        tally.bad += 1
+        tally.recovered += len(rows)
         if not parsed.lost:
             tally.glued += 1
             tally.problem(f"{where}: {len(rows)} rows on one line")
@@ -138,7 +146,7 @@ class _File:
             tally.problem(f"{where}: torn, the last one")
         else:
             tally.problem(f"{where}: torn; {len(rows)} rows of it could be read")
-        return rows
+        return rows, False
 
     def _row(self, row: dict[str, Any], *, counted: bool = True) -> State | None:
         tally, kind = self._tally, row.get("type")
