@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
+from harness.clock import Clock
 from harness.domain.grade import Caller, CallerKind
 from harness.domain.notices import Notice
 from harness.domain.prices import model_of
 from harness.domain.sandbox import Sandbox
 from harness.driver.access import service_of
 from harness.driver.environment import session_folders
+from harness.driver.outage import Outage
 from harness.driver.scenario_end import excused, in_scenario
 from harness.driver.session import end_session_processes
 from harness.driver.steps import StepRunner
@@ -40,6 +42,7 @@ from harness.model_gateway.meter import Meter
 from harness.model_gateway.scenario import Recording, read_scenario
 from harness.model_gateway.scripted import Scripted
 from harness.plans.model_budget import least_budget, too_small
+from harness.plans.schema import Loop
 from harness.process import identity, is_same_alive
 from harness.rendering.derived import write_derived
 from harness.runs.lock import looping
@@ -93,7 +96,7 @@ def open_gateway(
         meter=meter,
         observe=None if record is None else Recording(record),
     )
-    return Gateway(live, service=service)
+    return Gateway(live, service=service, weather=live.weather)
 
 
 def _require_budget(plan: ApprovedPlan, model: str) -> None:
@@ -144,12 +147,15 @@ def run_loop(
     sandbox: Sandbox,
     on_progress: OnProgress = lambda _event: None,
     parallel: int = 1,
+    *,
+    waiting: Clock | None = None,
 ) -> LoopEnded:
     """Run experiments under the approved plan until `next_step` stops; return the recorded reason.
     Up to `parallel` are open at once: while the oldest trains, sessions start the next ones.
 
     Leftovers of an interrupted loop are closed first. Its runs and evaluations are the driver's,
-    unless what started it was not isolated. Raises RefusedError when no plan is approved
+    unless what started it was not isolated. By `waiting`, the project's clock, it waits for a model
+    service that does not answer. Raises RefusedError when no plan is approved
     or another loop is running (loop_running), ConfigError (judge_in_reach), GatewayError when the
     gateway could not answer.
     """
@@ -164,7 +170,8 @@ def run_loop(
         notifier = Notifier(project, lambda text: on_progress({"event": "notify", "text": text}))
         try:
             runner = StepRunner(project, gateway, sandbox, on_progress, parallel)
-            ended = _loop(project, plan, gateway, runner, on_progress)
+            outage = _outage(plan, waiting or project.clock, on_progress)
+            ended = _loop(project, plan, gateway, runner, outage, on_progress)
             _notify_end(notifier, ended)
             return ended
         except HarnessError as error:
@@ -244,6 +251,7 @@ def _loop(
     plan: ApprovedPlan,
     gateway: Gateway,
     runner: StepRunner,
+    outage: Outage,
     on_progress: OnProgress,
 ) -> LoopEnded:
     unchanged, before, steps = 0, None, 0
@@ -260,6 +268,7 @@ def _loop(
         step = _affordable(next_step(replace(state, unchanged=unchanged)), gateway)
         if gateway.foreseen is not None:
             step = in_scenario(step, state, gateway.foreseen, excused(plan))
+        step = outage.due(step, gateway.weather)
         if isinstance(step, StopLoop):
             _tell_training(state, on_progress)
             return _end(project, plan, step, on_progress, nothing_done=steps == 0)
@@ -273,6 +282,16 @@ def _tell_training(state: LoopState, on_progress: OnProgress) -> None:
         if one.held or any(run.supervised for run in one.runs):
             text = f"{one.id}: its training goes on; `harness continue` judges it"
             on_progress({"event": "training_left", "text": text})
+
+
+def _outage(plan: ApprovedPlan, clock: Clock, on_progress: OnProgress) -> Outage:
+    # Plans that were approved before there was this field have its default.
+    hours = plan.content["loop"].get("service_hours", Loop().service_hours)
+    return Outage(
+        hours * 3600,
+        clock,
+        lambda text: on_progress({"event": "service_unavailable", "text": text}),
+    )
 
 
 def _affordable(step: Step, gateway: Gateway) -> Step:

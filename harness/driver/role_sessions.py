@@ -29,12 +29,15 @@ from harness.ledger.project import Project
 from harness.ledger.spending import session_usd
 from harness.loop.steps import Diagnose, SessionStep, Step
 from harness.model_gateway.gateway import Gateway
+from harness.model_gateway.weather import Fault
 from harness.model_gateway.wire import Asker
 from harness.process import identity
 from harness.rendering.policy_snapshot import policy_snapshot, write_policy_snapshot
 from harness.rendering.prompts import system_prompt
 
 SHOWN_CHARACTERS = 160
+MAX_TOKENS = "max_tokens"
+_OF_SESSION = (Fault.REQUEST, Fault.MALFORMED)
 
 
 class Say(Protocol):
@@ -174,15 +177,7 @@ class RoleSessions:
                     pulse=context.pulse,
                     on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
                 )
-            if outcome.outcome is SessionEnding.FAILED and self._gateway.over_budget is not None:
-                # Not the session's fault: as cut, its step is due again after the budget is raised.
-                # The CLI's own words may blame the login.
-                outcome = replace(
-                    outcome,
-                    outcome=SessionEnding.CUT,
-                    detail=f"budget: {self._gateway.over_budget}",
-                )
-            outcome = voided(outcome, self._gateway)
+            outcome = voided(named(outcome, self._gateway, spec.session), self._gateway)
         finally:
             self._project.ledger.append(
                 SessionEnded(
@@ -206,6 +201,29 @@ class RoleSessions:
         if permission == "deny":
             text = f"{text}  -> denied: {reason}"
         self._say(step, text, tool=tool, permission=permission)
+
+
+def named(outcome: SessionOutcome, gateway: Gateway, session: str) -> SessionOutcome:
+    """By whose fault the session ended, where the gateway knows it better than the CLI, whose own
+    words may blame the login. Tells the gateway's weather whether it was the service."""
+    weather = gateway.weather
+    weather.unserved = None
+    if outcome.outcome is not SessionEnding.FAILED and not outcome.silent:
+        return outcome
+    if gateway.over_budget is not None:
+        # Not the session's fault: as cut, its step is due again after the budget is raised.
+        detail = f"budget: {gateway.over_budget}"
+        return replace(outcome, outcome=SessionEnding.CUT, detail=detail)
+    trouble = weather.trouble(session)
+    if trouble is None:
+        too_long = weather.stop_reason(session) == MAX_TOKENS and not outcome.silent
+        return replace(outcome, outcome=SessionEnding.MAX_TOKENS) if too_long else outcome
+    if trouble.fault in _OF_SESSION:
+        ending = SessionEnding(trouble.fault.value)
+        return replace(outcome, outcome=ending, detail=trouble.words)
+    weather.unserved = trouble
+    detail = f"{trouble.fault}: {trouble.words}"
+    return replace(outcome, outcome=SessionEnding.UNSERVED, detail=detail)
 
 
 def voided(outcome: SessionOutcome, gateway: Gateway) -> SessionOutcome:

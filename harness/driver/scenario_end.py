@@ -6,14 +6,14 @@ from harness.contract.roles import ROLES
 from harness.domain.statuses import RunStatus, Split, Verdict
 from harness.ledger.facts import ApprovedPlan
 from harness.loop.next_step import next_step
-from harness.loop.state import LoopState
+from harness.loop.state import UNSERVED, LoopState
 from harness.loop.steps import SessionStep, Step, StopLoop, StopReason
 from harness.model_gateway.wire import SessionKey
 from harness.plans.approved import NOT_HERE, secret
 
 ROLE_OF = {role.step: role.name for role in ROLES if role.step is not None}
 """The loop's word for a session -> the role that it is of."""
-NOT_DONE = (None, "cut", "void")
+NOT_DONE = (None, "cut", "void", UNSERVED)
 """Outcomes of a session whose step is still to be done."""
 _BROKEN = (RunStatus.FAILED, RunStatus.KILLED, RunStatus.LOST)
 _UNREAD = "split_unusable"

@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -43,8 +43,12 @@ class SessionEnding(StrEnum):
 
     FINISHED = "finished"
     CUT = "cut"  # ended from outside, or silent for too long: the step is repeated
+    UNSERVED = "unserved"  # the model service did not answer: as cut, after a wait
     REFUSED = "refused"  # the model declined
-    FAILED = "failed"  # an error of the API or the CLI, or the turn limit
+    MALFORMED = "malformed"  # tool calls that could not be read, again and again
+    MAX_TOKENS = "max_tokens"  # answers that were longer than they may be
+    REJECTED = "rejected"  # the service takes no such request
+    FAILED = "failed"  # an error of the CLI, or the turn limit
     VOID = "void"  # the scenario could not go on: it counts as if it had never begun
 
 
@@ -69,6 +73,8 @@ class SessionOutcome:
     detail: str
     turns: int = 0
     usage: dict[str, int] = field(default_factory=dict)
+    silent: bool = False
+    """Whether it was cut for its silence."""
 
 
 def run_session(
@@ -144,9 +150,8 @@ async def _drive(
             error = raised
         group.cancel_scope.cancel()
     if watch.cut:
-        return _outcome(
-            SessionEnding.CUT, f"no sign of life for {spec.silence_seconds:g} s", results
-        )
+        said = f"no sign of life for {spec.silence_seconds:g} s"
+        return replace(_outcome(SessionEnding.CUT, said, results), silent=True)
     return judge(results, error, stderr)
 
 

@@ -1,7 +1,8 @@
 """How an experiment and the loop end: the decisions KEEP and DISCARD, and the reasons to stop."""
 
+from harness.domain.plain_text import one_line
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Tier, spoken
-from harness.loop.state import ExperimentState, LoopState, VerdictState
+from harness.loop.state import ExperimentState, LoopState, Tally, VerdictState
 from harness.loop.steps import Decide, StopLoop, StopReason
 
 _RANK = {tier: rank for rank, tier in enumerate(Tier)}
@@ -143,9 +144,12 @@ def cannot_judge(experiment: ExperimentState, verdict: VerdictState, gate: GateN
     return StopLoop(reason=StopReason.FAILURES, detail=detail)
 
 
-def sessions_failed(role: str, index: int, work: str) -> StopLoop:
+def sessions_failed(role: str, index: int, work: str, sessions: Tally) -> StopLoop:
     detail = (
         f"The {role} sessions of experiment {index} ended or were cut too often in a row without"
         f" {work}."
     )
-    return StopLoop(reason=StopReason.FAILURES, detail=detail)
+    if not sessions.broken or sessions.cut_too_often:
+        return StopLoop(reason=StopReason.FAILURES, detail=detail)
+    detail += f" The newest was {sessions.broken}: {one_line(sessions.why, 300)}"
+    return StopLoop(reason=StopReason(sessions.broken), detail=detail)

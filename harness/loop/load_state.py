@@ -213,7 +213,10 @@ def _sessions(project: Project, approved: ApprovedPlan) -> tuple[SessionState, .
     ended = project.ledger.loop_ended_at() or ""
     return tuple(
         SessionState(
-            step=session.step, outcome=session.outcome, counted=session.started_at > ended
+            step=session.step,
+            outcome=session.outcome,
+            counted=session.started_at > ended,
+            detail=session.detail,
         )
         for session in sessions
     )

@@ -158,7 +158,7 @@ def _build(state: LoopState, index: int, experiment: ExperimentState | None) -> 
         return spent
     sessions = tally(state.sessions, f"build-{index}-")
     if sessions.failed_too_often or sessions.cut_too_often:
-        return sessions_failed("model-builder", index, "opening an experiment and starting a run")
+        return sessions_failed("model-builder", index, "starting a run", sessions)
     return _next_build(state, index, experiment, sessions.attempt)
 
 
@@ -207,9 +207,11 @@ def _diagnose(state: LoopState, index: int, experiment: ExperimentState) -> Step
     """
     for run in experiment.undiagnosed:
         sessions = tally(state.sessions, f"diagnose-{index}-{run}-")
-        if sessions.cut_too_often:
-            return sessions_failed("training-checker", index, f"explaining the alarms of {run}")
-        if sessions.ended < CHECKER_SESSIONS:
+        left = sessions.ended >= CHECKER_SESSIONS
+        if sessions.cut_too_often or (left and sessions.broken):
+            work = f"explaining the alarms of {run}"
+            return sessions_failed("training-checker", index, work, sessions)
+        if not left:
             attempt = tally(state.sessions, f"diagnose-{index}-").attempt
             step = Diagnose(
                 experiment=experiment.id,
@@ -235,8 +237,8 @@ def _scout(state: LoopState, index: int, experiment: ExperimentState) -> Step | 
     sessions = tally(state.sessions, f"scout-{index}-")
     if sessions.ended or sessions.cut_too_often:
         return None
-    step = Scout(experiment=experiment.id, index=index, attempt=sessions.attempt)
-    return budget_spent(state, opens=False, trains=False) or step
+    spent = budget_spent(state, opens=False, trains=False)
+    return spent or Scout(experiment=experiment.id, index=index, attempt=sessions.attempt)
 
 
 def _judge_result(state: LoopState, index: int, experiment: ExperimentState) -> Step | None:
@@ -245,10 +247,12 @@ def _judge_result(state: LoopState, index: int, experiment: ExperimentState) -> 
     prefix = f"judge-{index}-"
     sessions = tally(state.sessions, prefix, after=last_place(state.sessions, f"build-{index}-"))
     wanted = 1 if experiment.result_written else JUDGE_SESSIONS
-    if sessions.ended >= wanted:
+    left = sessions.ended >= wanted
+    if left and (experiment.result_written or not sessions.broken):
         return None
-    if sessions.cut_too_often:
-        return sessions_failed("oracle", index, "writing result.md")
+    # An experiment whose oracle never came to work is not judged without its result.md.
+    if left or sessions.cut_too_often:
+        return sessions_failed("oracle", index, "writing result.md", sessions)
     spent = budget_spent(state, opens=False, trains=False)
     return spent or JudgeResult(experiment=experiment.id, index=index, attempt=sessions.attempt)
 
@@ -313,7 +317,7 @@ def _again(state: LoopState, index: int, experiment: ExperimentState) -> Step | 
     if sessions.attempt > MOST_ATTEMPTS or budget_spent(state, opens=False) is not None:
         return None
     if sessions.cut_too_often:
-        return sessions_failed("model-builder", index, "training again")
+        return sessions_failed("model-builder", index, "training again", sessions)
     return _next_build(state, index, experiment, sessions.attempt)
 
 

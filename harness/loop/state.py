@@ -26,6 +26,10 @@ MOST_IDEAS = 5
 
 _CUT = "cut"
 _VOID = "void"
+UNSERVED = "unserved"
+"""Of a session that the model service did not serve: its step is due again."""
+BROKEN = ("refused", "malformed", "max_tokens", "rejected")
+"""Outcomes of sessions that never came to do their work: they say nothing about it."""
 _SEVERITY = ("fatal", "warning")
 
 
@@ -69,10 +73,10 @@ class SessionState:
     step: str
     """The key of the step that it served, e.g. "build-1-1"."""
     outcome: str | None
-    """finished, refused, failed, cut, void; None when its end was never recorded: its driver
-    died."""
+    """As `SessionEnding` says; None when its end was never recorded: its driver died."""
     counted: bool = True
     """False for sessions before the newest LoopEnded: a person who continues gives a new chance."""
+    detail: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +179,10 @@ class Tally:
     failed_too_often: bool
     """Meaningful only while none of them did its work."""
     cut_too_often: bool
+    broken: str = ""
+    """The outcome of the newest that ended, if it is one of BROKEN."""
+    why: str = ""
+    """Its words."""
 
 
 def tally(sessions: Sequence[SessionState], prefix: str, *, after: int = 0) -> Tally:
@@ -188,8 +196,10 @@ def tally(sessions: Sequence[SessionState], prefix: str, *, after: int = 0) -> T
         for place, session in enumerate(sessions)
         if session.step.startswith(prefix) and session.outcome != _VOID
     ]
-    ended = [(place, session) for place, session in mine if session.outcome not in (None, _CUT)]
+    undone = (None, _CUT, UNSERVED)
+    ended = [(place, session) for place, session in mine if session.outcome not in undone]
     last = ended[-1][0] if ended else -1
+    newest = ended[-1][1] if ended else SessionState(step="", outcome="")
     failed = sum(session.counted for _, session in ended)
     # Only cuts since the last session that ended: one that came through shows that sessions can.
     cut = sum(
@@ -197,9 +207,15 @@ def tally(sessions: Sequence[SessionState], prefix: str, *, after: int = 0) -> T
     )
     return Tally(
         attempt=len(ended) + 1,
-        ended=sum(place >= after for place, _ in ended),
+        # One that broke before a person continued is no try of the work.
+        ended=sum(
+            place >= after and (session.counted or session.outcome not in BROKEN)
+            for place, session in ended
+        ),
         failed_too_often=failed >= FAILED_IN_A_ROW,
         cut_too_often=cut >= CUT_IN_A_ROW,
+        broken=newest.outcome if newest.outcome in BROKEN else "",
+        why=newest.detail,
     )
 
 

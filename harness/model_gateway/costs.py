@@ -45,6 +45,8 @@ KNOWN = frozenset(
 )
 """Top-level fields that cost no more than their own text. Others (mcp_servers, container ...) may
 cost more."""
+MOST_A_SECOND = 300
+"""Output tokens that a model writes in a second at most: thinking is not shown on its way."""
 SOURCES = ("base64", "text", "content")
 """Kinds of `source` whose bytes are in the request itself."""
 TEXT = "text/plain"

@@ -77,8 +77,7 @@ class FrameReader(EventReader):
             whole, headers, _ = _PRELUDE.unpack_from(self._waiting)
             least = _PRELUDE.size + headers + _CHECKSUM
             if not least <= whole <= _LARGEST:
-                # No frame: without an end of the answer its worst case is what counts.
-                self._waiting = b""
+                self._waiting, self.malformed = b"", True
                 return
             if len(self._waiting) < whole:
                 return
@@ -92,6 +91,7 @@ class FrameReader(EventReader):
             inner = json.loads(payload)["bytes"]
             data = json.loads(base64.b64decode(inner))
         except (ValueError, KeyError, TypeError, binascii.Error):
+            self.malformed = True
             return
         if isinstance(data, dict):
             self.take(data)

@@ -15,10 +15,18 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from harness.domain.plain_text import one_line
 from harness.errors import GatewayError
 from harness.model_gateway.admission import Admission, Doorkeeper, asker_in
 from harness.model_gateway.dialects import asked, counts_tokens, is_plain
 from harness.model_gateway.service import Dialect, Service
+from harness.model_gateway.weather import (
+    LONGEST_WORDS,
+    MALFORMED,
+    Fault,
+    Trouble,
+    Weather,
+)
 from harness.model_gateway.wire import (
     LOGIN,
     Asker,
@@ -81,7 +89,8 @@ class Gateway:
     ended: from then on it refuses every request with that reason (400). `refused` is the newest
     refusal of a single request (400), `over_budget` the newest refusal for the budget. `retries` is
     how often the CLI should repeat a request after an error. `foreseen`: the only sessions that it
-    can answer (role, experiment, attempt); None: any.
+    can answer (role, experiment, attempt); None: any. `weather`: what became of each session's
+    newest request.
     """
 
     def __init__(
@@ -91,8 +100,10 @@ class Gateway:
         retries: int = RETRIES,
         foreseen: frozenset[SessionKey] | None = None,
         service: Service | None = None,
+        weather: Weather | None = None,
     ) -> None:
         self.answerer, self.retries, self.foreseen = answerer, retries, foreseen
+        self.weather = weather or Weather()
         self.service = service or Service()
         self._admission = Admission()
         self.failure: str | None = None
@@ -199,6 +210,9 @@ class Gateway:
             self.refused = str(refusal)[:LONGEST_REASON]
             if refusal.code == BUDGET_SPENT:
                 self.over_budget = self.refused
+            fault = Fault.MALFORMED if refusal.code == MALFORMED else Fault.REQUEST
+            trouble = Trouble(fault=fault, words=one_line(self.refused, LONGEST_WORDS))
+            self.weather.failed(request.asker.session, trouble)
             return _refused(str(refusal))
         except GatewayError as error:
             return self._ended(str(error))

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.domain.prices import Price, price_of
 from harness.ledger.spending import COUNTED, SpendingLog, Spent, tokens_of
-from harness.model_gateway.costs import require_bounded, worst_case
+from harness.model_gateway.costs import require_bounded, worst_case, worst_tokens
 from harness.model_gateway.gateway import BUDGET_SPENT, Refusal
 from harness.model_gateway.wire import RecordedRequest
 
@@ -33,6 +33,8 @@ class Reservation:
     price: Price | None
     worst_usd: float
     worst_tokens: int
+    asked_tokens: int
+    """Of the worst tokens those that are read; the others are written."""
     line: str | None = None
     """Its name in the spending log."""
 
@@ -104,6 +106,7 @@ class Meter:
             price=price,
             worst_usd=usd,
             worst_tokens=tokens,
+            asked_tokens=worst_tokens(request),
             line=line,
         )
 
@@ -130,13 +133,33 @@ class Meter:
     def settle(self, reservation: Reservation, usage: Mapping[str, Any] | None) -> float:
         """Replace a reservation by the real cost, and return it in dollars; without `usage` it is
         the worst case."""
-        usd, tokens = reservation.worst_usd, reservation.worst_tokens
-        counts: dict[str, int] = {}
-        if usage is not None:
-            counts = {name: usage.get(name) or 0 for name in COUNTED}
-            price = reservation.price
-            usd = 0.0 if price is None else price.cost(usage)
-            tokens = tokens_of(counts)
+        if usage is None:
+            return self._close(reservation, reservation.worst_usd, {}, reservation.worst_tokens)
+        counts = {name: tokens_of({name: usage.get(name)}) for name in COUNTED}
+        price = reservation.price
+        usd = 0.0 if price is None else price.cost(usage)
+        return self._close(reservation, usd, counts, tokens_of(counts))
+
+    def settle_cut(
+        self, reservation: Reservation, usage: Mapping[str, Any], written: int
+    ) -> float:
+        """Settle an answer that broke off with what it can have cost: `usage` is what it told of
+        itself, `written` the most tokens that the model can have written."""
+        most = min(written, reservation.worst_tokens - reservation.asked_tokens)
+        if isinstance(usage.get("input_tokens"), int):
+            told = tokens_of({"output_tokens": usage.get("output_tokens")})
+            return self.settle(reservation, {**usage, "output_tokens": max(most, told)})
+        asked, price = reservation.asked_tokens, reservation.price
+        usd = 0.0 if price is None else price.worst_case(asked, most)
+        return self._close(reservation, usd, {}, asked + most)
+
+    def _close(
+        self,
+        reservation: Reservation,
+        usd: float,
+        counts: Mapping[str, int],
+        tokens: int,
+    ) -> float:
         with self._lock:
             self._give_back(reservation)
             before = self.roles.get(reservation.role, RoleSpending())

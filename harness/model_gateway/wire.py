@@ -219,18 +219,28 @@ class EventReader:
         self.blocks: dict[int, Block] = {}
         self.usage: dict[str, Any] = {}
         self.stop_reason: str | None = None
+        self.error: dict[str, Any] | None = None
+        """What an event `error` said."""
+        self.malformed = False
+        """Whether an event was none that can be read."""
 
     def feed(self, chunk: bytes) -> None:
         # The last part has no line end yet: it waits for the next chunk.
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
             if line.startswith(b"data:"):
-                try:
-                    data = json.loads(line[5:])
-                except ValueError:
-                    continue
-                if isinstance(data, dict):
-                    self.take(data)
+                self._read(line[5:])
+
+    def _read(self, line: bytes) -> None:
+        try:
+            data = json.loads(line)
+        except (ValueError, RecursionError):
+            self.malformed = True
+            return
+        if isinstance(data, dict):
+            self.take(data)
+        else:
+            self.malformed = True
 
     def message(self) -> dict[str, Any] | None:
         """Content, stop_reason and usage as the JSON form has them; None if the answer is
@@ -242,16 +252,25 @@ class EventReader:
 
     def take(self, data: dict[str, Any]) -> None:
         """One event."""
-        kind, index, delta = data.get("type"), data.get("index", -1), data.get("delta", {})
-        if kind == "message_start":
-            self.usage |= _usage(data.get("message", {}))
+        kind, index = data.get("type"), data.get("index", -1)
+        parts = {
+            name: data.get(name, {}) for name in ("delta", "message", "content_block", "error")
+        }
+        if not isinstance(index, int) or not all(isinstance(one, dict) for one in parts.values()):
+            self.malformed = True
+            return
+        delta = parts["delta"]
+        if kind == "error":
+            self.error = parts["error"]
+        elif kind == "message_start":
+            self.usage |= _usage(parts["message"])
         elif kind == "content_block_start":
-            self.blocks[index] = dict(data.get("content_block", {}))
+            self.blocks[index] = dict(parts["content_block"])
         elif kind == "content_block_delta" and delta.get("type") == "text_delta":
             block = self.blocks.setdefault(index, {"type": "text", "text": ""})
-            block["text"] = block.get("text", "") + str(delta.get("text", ""))
+            block["text"] = f"{block.get('text') or ''}{delta.get('text') or ''}"
         elif kind == "content_block_delta" and delta.get("type") == "input_json_delta":
-            self._json[index] = self._json.get(index, "") + str(delta.get("partial_json", ""))
+            self._json[index] = f"{self._json.get(index, '')}{delta.get('partial_json') or ''}"
         elif kind == "content_block_stop" and self._json.get(index) and index in self.blocks:
             self.blocks[index]["input"] = _object(self._json[index])
         elif kind == "message_delta":

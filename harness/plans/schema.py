@@ -198,6 +198,8 @@ class Budget(PlanPart):
 class Loop(PlanPart):
     stop_tier: Annotated[Tier, Field(strict=False)] = Tier.MUST
     patience: Count = 3
+    service_hours: Positive = 6.0
+    """How long a loop waits for a model service that does not answer, before it ends."""
 
 
 class Gates(PlanPart):

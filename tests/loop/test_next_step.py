@@ -128,6 +128,24 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
         state(SCORED, sessions=READ),
         JudgeResult(experiment="exp-0001", index=1, attempt=2),
     ),
+    "the service did not serve the oracle, again and again": (
+        state(SCORED, sessions=(*BUILT, *[session("judge-1-1", "unserved")] * 50)),
+        JudgeResult(experiment="exp-0001", index=1, attempt=1),
+    ),
+    "the oracle was refused twice, and a person continues": (
+        state(
+            SCORED,
+            sessions=(
+                *BUILT,
+                *[session(f"judge-1-{n}", "refused", counted=False) for n in (1, 2)],
+            ),
+        ),
+        JudgeResult(experiment="exp-0001", index=1, attempt=3),
+    ),
+    "the oracle was refused twice, but had written": (
+        state(WRITTEN, sessions=(*BUILT, session("judge-1-1", "refused"))),
+        CheckGate(experiment="exp-0001", gate=GateName.VALIDATION),
+    ),
     "the oracle wrote nothing twice": (
         state(SCORED, sessions=(*READ, session("judge-1-2"))),
         CheckGate(experiment="exp-0001", gate=GateName.VALIDATION),
@@ -316,6 +334,24 @@ STOPS: dict[str, tuple[LoopState, str]] = {
     "three sessions that train nothing": (
         state(FRESH, sessions=tuple(session(f"build-1-{n}", "failed") for n in (1, 2, 3))),
         "failures",
+    ),
+    "builders that the model refused": (
+        state(sessions=tuple(session(f"build-1-{n}", "refused") for n in (1, 2, 3))),
+        "refused",
+    ),
+    "oracles with answers that were too long": (
+        state(
+            SCORED,
+            sessions=(*BUILT, *[session(f"judge-1-{n}", "max_tokens") for n in (1, 2)]),
+        ),
+        "max_tokens",
+    ),
+    "checkers whose calls nobody could read": (
+        state(
+            replace(SCORED, undiagnosed=("run-01",)),
+            sessions=(*BUILT, *[session(f"diagnose-1-run-01-{n}", "malformed") for n in (1, 2)]),
+        ),
+        "malformed",
     ),
     "cut again and again": (
         state(sessions=tuple(session("build-1-1", "cut") for _ in range(10))),

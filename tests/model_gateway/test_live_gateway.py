@@ -223,13 +223,17 @@ def test_spending_is_kept_by_role(service):
     assert answerer.meter.spent_usd == pytest.approx(3 * COST)
 
 
-@pytest.mark.parametrize("status", [429, 500, 529, 401])
-def test_refusals_of_the_service_pass_through_and_cost_nothing(service, status):
+@pytest.mark.parametrize(
+    ("status", "told"), [(429, 429), (500, 500), (529, 503), (413, 413), (401, 400), (404, 400)]
+)
+def test_refusals_of_the_service_cost_nothing_and_what_lasts_is_not_retried(service, status, told):
     service.status = status
     answerer = live(service)
     with Gateway(answerer) as gateway:
         answer = ask(gateway)
-        assert (answer.status_code, answer.headers["retry-after"]) == (status, "7")
+        assert answer.status_code == told
+        assert answer.headers.get("retry-after") == (None if told == 400 else "7")
+        assert "overloaded_error" not in answer.text
         assert gateway.failure is None
     assert answerer.meter.spent_usd == answerer.meter.reserved_usd == 0
 
@@ -297,15 +301,32 @@ def test_many_requests_at_once_never_pass_the_budget(service):
     assert set(statuses) == {200, 400}
 
 
-def test_a_stream_that_breaks_off_costs_the_worst_case_and_says_so(service):
+class Seconds:
+    """Moves by `step` whenever it is read."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+@pytest.mark.parametrize(("seconds", "tokens"), [(0.0, 1), (2.0, 600), (3600.0, 1000)])
+def test_a_stream_that_breaks_off_costs_what_it_can_have_and_says_so(service, seconds, tokens):
+    """Its first event told what was read; written are no more than bytes came, and than a model
+    writes in that time."""
     service.cut = True
-    answerer = live(service)
+    answerer = live(service, now=Seconds(seconds))
     with Gateway(answerer) as gateway:
         answer = ask(gateway)
         assert "event: error" in answer.text
         assert "broke off" in answer.text
         assert gateway.failure is None
-    assert answerer.meter.spent_usd > COST
+    read = COST - 200 * 5 / 1e6
+    came = 1000  # more than the two events have bytes
+    assert read + tokens * 5 / 1e6 <= answerer.meter.spent_usd
+    assert answerer.meter.spent_usd <= read + min(1000, tokens + came) * 5 / 1e6
     assert answerer.meter.reserved_usd == pytest.approx(0)
 
 
@@ -438,7 +459,7 @@ def until(condition) -> None:
     raise AssertionError("what was waited for never came")
 
 
-def test_a_client_that_leaves_before_the_first_chunk_costs_the_worst_case(service):
+def test_a_client_that_leaves_before_the_first_chunk_costs_what_it_can_have(service):
     """The server is about to send the headers when it notices: the chunks are never begun."""
     answerer = live(service)
     body = json.dumps(
@@ -502,13 +523,13 @@ class Bytes(httpx.AsyncByteStream):
 def test_a_stream_is_closed_when_its_observer_raises():
     told = []
 
-    def learn(message) -> None:
-        told.append(message)
+    def learn(reader, size, broke) -> None:
+        told.append((reader.message(), size, broke))
         raise GatewayError("no room", hint="Make some.")
 
     async def read() -> Bytes:
         source = Bytes()
-        stream = _Stream(httpx.Response(200, stream=source), EventReader(), learn)
+        stream = _Stream(httpx.Response(200, stream=source), EventReader(), learn, 9.0)
         with pytest.raises(GatewayError, match="no room"):
             async for _ in stream.chunks():
                 pass
@@ -516,7 +537,115 @@ def test_a_stream_is_closed_when_its_observer_raises():
         return source
 
     assert asyncio.run(read()).closed
-    assert told == [None]
+    assert told == [(None, 10, "the stream ended before the answer did")]
+
+
+class Said:
+    """A service that sends `body`, whatever it is asked."""
+
+    def __init__(self, service: Service, body: bytes, kind: str = "text/event-stream") -> None:
+        self.body, self.kind = body, kind
+        service.reply = self.reply
+
+    def reply(self, handler, _body: dict) -> None:
+        head = {"content-type": self.kind, "connection": "close"}
+        Service.send(handler, 200, self.body, head)
+
+
+WHOLE = b"".join(
+    as_events(
+        Message(
+            id="m",
+            model=MODEL,
+            blocks=({"type": "text", "text": "hi"},),
+            stop_reason="end_turn",
+            usage=USAGE,
+        )
+    )
+)
+START = WHOLE[: WHOLE.index(b"event: content_block_start")]
+OVERLOADED = b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error"}}\n\n'
+READ = COST - 200 * 5 / 1e6
+
+
+@pytest.mark.parametrize(
+    ("body", "least", "most", "words"),
+    [
+        (WHOLE, COST, COST, None),
+        (START, READ, COST + 0.004, "ended before"),
+        (START + OVERLOADED, READ, COST + 0.004, "status 529"),
+        (OVERLOADED, 0, 0, "status 529"),
+        (START + b"data: {no json\n\n", READ, COST + 0.004, "ended before"),
+        (WHOLE + b"data: [1]\n\n", COST, COST, "cannot be read"),
+        (WHOLE.replace(b'"delta": {', b'"delta": 3, "d": {'), READ, COST + 0.004, "ended before"),
+        (b"", 0.001, 0.02, "ended before"),
+    ],
+)
+def test_every_form_of_a_stream_is_paid_and_told(service, body, least, most, words):
+    answerer = live(service, now=Seconds(0.0))
+    Said(service, body)
+    with Gateway(answerer) as gateway:
+        assert ask(gateway).status_code == 200
+        assert gateway.failure is None
+        until(lambda: answerer.meter.reserved_usd == 0)
+    assert least <= answerer.meter.spent_usd <= most + 1e-9
+    trouble = answerer.weather.trouble("")
+    assert (trouble is None) if words is None else words in trouble.words
+
+
+CALL = {"type": "tool_use", "name": "Read", "input": {}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>log in</html>",
+        b"[]",
+        b"{}",
+        b'{"usage": {}, "content": 3}',
+        json.dumps({"usage": {}, "content": [CALL]}).encode(),
+    ],
+)
+def test_a_whole_answer_that_is_no_message_is_a_fault_of_the_service(service, body):
+    answerer = live(service, now=Seconds(0.0))
+    Said(service, body, "application/json")
+    with Gateway(answerer) as gateway:
+        assert ask(gateway, stream=False).status_code == 502
+    assert "the answer is no message" in answerer.weather.trouble("").words
+    assert 0 < answerer.meter.spent_usd < 0.02
+
+
+def test_a_stream_that_hangs_is_given_up_after_its_idle_time(service):
+    service.gate = threading.Event()
+    answerer = live(service, idle_s=0.2)
+    with Gateway(answerer) as gateway:
+        assert "broke off: TimeoutError" in ask(gateway).text
+        assert "TimeoutError" in answerer.weather.trouble("").words
+    service.gate.set()
+
+
+def test_a_stream_that_never_began_is_not_paid(service):
+    service.silence = threading.Event()
+    answerer = live(service, timeout_s=0.2)
+    with Gateway(answerer) as gateway:
+        assert ask(gateway).status_code == 504
+    service.silence.set()
+    assert answerer.meter.spent_usd == answerer.meter.reserved_usd == 0
+    assert "did not answer: ReadTimeout" in answerer.weather.trouble("").words
+
+
+def test_calls_that_nobody_can_read_are_refused_after_five_rounds(service):
+    answerer = live(service)
+    bad = {"type": "tool_result", "is_error": True, "content": "InputValidationError: x"}
+    rounds = [{"role": "assistant", "content": []}, {"role": "user", "content": [bad]}]
+    with Gateway(answerer) as gateway:
+        assert ask(gateway, messages=rounds * 4).status_code == 200
+        answer = ask(gateway, messages=rounds * 5)
+        assert answer.status_code == 400
+        assert "5 rounds of tool calls in a row could not be read" in answer.text
+        assert answerer.weather.trouble("") is None  # of the service
+        assert gateway.weather.trouble("").fault == "malformed"
+        assert gateway.failure is None
 
 
 def lines_of(path) -> list[dict]:

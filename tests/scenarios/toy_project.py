@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from harness.clock import Clock
 from harness.domain.grade import PERSON
 from harness.domain.statuses import SandboxKind
 from harness.driver.loop_runner import open_gateway, run_loop
@@ -74,12 +75,23 @@ def approved(root: Path, environment: Mapping[str, str]) -> Project:
 
 
 def play(
-    project: Project, scenario: Path, *, sandbox: SandboxKind, gateway: Gateway | None = None
+    project: Project,
+    scenario: Path,
+    *,
+    sandbox: SandboxKind,
+    gateway: Gateway | None = None,
+    waiting: Clock | None = None,
 ) -> Played:
     used = gateway or open_gateway(project, project.plan(), {}, scenario=scenario)
     requests = keep(used)
     events: list[Mapping[str, Any]] = []
-    ended = run_loop(project, used, choose(sandbox, required=False), on_progress=events.append)
+    ended = run_loop(
+        project,
+        used,
+        choose(sandbox, required=False),
+        on_progress=events.append,
+        waiting=waiting,
+    )
     return Played(ended, used, requests, events)
 
 

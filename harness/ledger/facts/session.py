@@ -77,7 +77,7 @@ class SessionEnded(Fact):
     KIND: ClassVar[str] = "session_ended"
     SPOOLED: ClassVar[bool] = True
     session: str
-    outcome: str  # finished, cut, refused, failed, void
+    outcome: str  # as driver.session.SessionEnding says
     detail: str
     turns: int
     cost_usd: float | None
@@ -131,7 +131,7 @@ class Session(Late):
 class LoopEnded(Note):
     KIND: ClassVar[str] = "loop_ended"
     plan: str
-    reason: str  # target, budget, patience, failures, waiting, played
+    reason: str  # as loop.steps.StopReason says
     detail: str
 
 
