@@ -30,6 +30,8 @@ class Kind(NamedTuple):
     codes: tuple[str, ...]
     """Alarms that name it."""
     tasks: tuple[str, ...] = ("cnn", "digits", "chars")
+    noted: bool = False
+    """Whether a note counts: an overfit whose score holds asks for no diagnosis."""
 
 
 class HighRate(Fault):
@@ -215,7 +217,7 @@ KINDS: dict[str, Kind] = {
     "no_zero_grad": Kind(NoZeroGrad, True, (*_BROKEN, "overfit")),
     "nan_batch": Kind(NaNBatch, True, ("non_finite",)),
     "fp16_overflow": Kind(Fp16Overflow, True, ("non_finite",)),
-    "overfit_subset": Kind(OverfitSubset, True, ("overfit",)),
+    "overfit_subset": Kind(OverfitSubset, True, ("overfit",), noted=True),
     "loader_stall": Kind(LoaderStall, True, ("throughput_drop",)),
     "lost_weights": Kind(LostWeights, True, ("resume_discontinuity", "loss_spike", "divergence")),
     "kept_graphs": Kind(KeptGraphs, True, ("memory_creep",)),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.detectors.watch import RunWatch
-from harness.detectors.watch_settings import WatchSettings
 
 Rows = Sequence[Mapping[str, Any]]
 _WIDEN, _LEAST = 1.0, 0.05
@@ -25,11 +24,15 @@ class Outcome:
         return next((row for code, row in self.said if code in codes and row >= injected), None)
 
 
-def alarms(rows: Rows, settings: WatchSettings | None = None) -> tuple[tuple[str, int], ...]:
-    """Warnings and fatal alarms with the number of the report, from 0."""
-    watch, reports, said = RunWatch(settings), 0, []
+def alarms(rows: Rows, *, notes: bool = False) -> tuple[tuple[str, int], ...]:
+    """Warnings and fatal alarms, or the notes, with the number of the report, from 0."""
+    watch, reports, said = RunWatch(), 0, []
     for row in rows:
-        said += [(alarm.code, reports) for alarm in watch.feed(row) if alarm.open]
+        said += [
+            (alarm.code, reports)
+            for alarm in watch.feed(row)
+            if (not (alarm.open or alarm.recovered) if notes else alarm.open)
+        ]
         reports += row["event"] == "epoch"
     return tuple(said)
 

@@ -25,6 +25,8 @@ class Kind:
 
     runs: int = 0
     hits: int = 0
+    noted: int = 0
+    """Of the hits, those by a note."""
     no_onset: int = 0
     delays: list[int] = field(default_factory=list)
     first: Counter[str] = field(default_factory=Counter)
@@ -53,6 +55,10 @@ def faulty(folder: Path, jobs: list[Job]) -> dict[str, Kind]:
         rows, kind, told = read(folder, job), found[job.name], KINDS[job.name]
         outcome = Outcome(onset=onset(rows, twins[job.task, job.seed]), said=alarms(rows))
         hit = outcome.hit(told.codes, told.fault(job.seed).row)
+        if hit is None and told.noted:
+            noted = Outcome(onset=outcome.onset, said=alarms(rows, notes=True))
+            hit = noted.hit(told.codes, told.fault(job.seed).row)
+            kind.noted += hit is not None
         kind.runs += 1
         kind.hits += hit is not None
         kind.no_onset += outcome.onset is None
@@ -126,6 +132,7 @@ def passed(f: Mapping[str, Any]) -> bool:
         and f["false_alarm_share"] <= FALSE
         and f["median_reports_from_onset"] <= DELAY
         and f["real_logs_right"] == f["real_logs"]
+        and f["known_recall_share"] >= RECALL
     )
 
 
@@ -136,7 +143,8 @@ def last_line(f: Mapping[str, Any]) -> str:
         f" {f['false_alarm_runs']} of {f['healthy_runs']} healthy runs ="
         f" {f['false_alarm_share']:.1%}, 95% interval {f['false_alarm_low']:.1%} to"
         f" {f['false_alarm_high']:.1%} (bar {FALSE:.0%}); median {f['median_reports_from_onset']:g}"
-        f" reports from onset (bar {DELAY}); real logs {f['real_logs_right']} of {f['real_logs']}"
+        f" reports from onset (bar {DELAY}); real logs {f['real_logs_right']} of {f['real_logs']};"
+        f" made faults {f['known_recall']} (bar {RECALL:.0%}), unseen ones {f['unseen_recall']}"
     )
 
 
@@ -152,6 +160,7 @@ def table(kinds: Mapping[str, Kind], quiet: Healthy, f: Mapping[str, Any]) -> st
         told = "visible" if KINDS[name].visible else "probe"
         late = f"{statistics.median(kind.delays):g}, {max(kind.delays)}" if kind.delays else "-"
         first = ", ".join(f"{code} {number}" for code, number in kind.first.most_common())
+        first += f"; {kind.noted} named by a note" if kind.noted else ""
         lines.append(
             f"| {name} | {told} | {kind.hits} of {kind.runs} | {kind.no_onset} | {late} | {first} |"
         )
