@@ -9,6 +9,7 @@ exist at a time.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -200,8 +201,7 @@ def fused_form(divergence: Divergence, hidden: torch.Tensor) -> Written | None:
         return None
     if find_spec("triton") is None:
         return None
-    from harness.training import fused_divergence as fused
-
+    fused = import_module("harness.training.fused_divergence")
     if divergence.objective == Objective.TOP_K and divergence.top_k > fused.MOST_KEPT:
         return None
     shared: dict[str, Any] = {

@@ -40,7 +40,7 @@ def write_gradient(
     `student` and `teacher` (tokens, vocabulary) are logits with contiguous rows, of one floating
     dtype, on one GPU; `weights` (tokens,) float32. A position of weight 0 is not read.
     """
-    losses = torch.empty_like(weights, dtype=torch.float32)
+    losses = torch.zeros_like(weights, dtype=torch.float32)
     _row[(len(student),)](
         student,
         teacher,
@@ -68,7 +68,7 @@ def write_top_k_gradient(
     """As `write_gradient`, over the student's `k` likeliest words, k <= MOST_KEPT and below the
     vocabulary; of equal words the first ones. `tail`: one more word stands for the rest, else the
     kept ones are renormalized."""
-    losses = torch.empty_like(weights, dtype=torch.float32)
+    losses = torch.zeros_like(weights, dtype=torch.float32)
     rows, width = student.shape
     found = torch.zeros(rows, dtype=torch.int32, device=student.device)
     room = torch.empty((rows, _ROOM), dtype=torch.int64, device=student.device)
@@ -190,7 +190,6 @@ def _row(
     lanes = tl.arange(0, BLOCK)
     if weight == 0:
         _clear(student, width, BLOCK)
-        tl.store(losses + row, 0.0)
     else:
         of_q = _log_sum(student, width, scale, BLOCK)
         of_p = _log_sum(teacher, width, scale, BLOCK)
@@ -331,12 +330,11 @@ def _top_k_row(
     weight = tl.load(weights + row)
     if weight == 0:
         _clear(student, width, BLOCK)
-        tl.store(losses + row, 0.0)
     else:
         of_q = _log_sum(student, width, scale, BLOCK)
         of_p = _log_sum(teacher, width, scale, BLOCK)
-        room += row * ROOM
-        keys = _largest_keys(student, width, k, found + row, room, BLOCK, GROUPS, ROOM)
+        slots = room + row * ROOM
+        keys = _largest_keys(student, width, k, found + row, slots, BLOCK, GROUPS, ROOM)
         inside = tl.arange(0, ROOM) < k
         at = (keys & 0xFFFFFFFF) ^ 0x7FFFFFFF
         log_q = _read(student, at, inside) * scale - of_q
@@ -355,12 +353,11 @@ def _top_k_row(
             rest_q = tl.log2(tl.maximum(1 - mass_q, _LEAST_REST))
             rest_p = tl.log2(tl.maximum(1 - mass_p, _LEAST_REST))
             more, rest, mass = _parts(rest_q, rest_p, beta, clip, FORWARD, REVERSE, CLIPPED)
-            loss += more
-            total += rest
+            loss, total = loss + more, total + rest
             _scale_others(student, width, scale, of_q, (rest / mass - total) * factor, BLOCK)
         else:
             _clear(student, width, BLOCK)
         tl.debug_barrier()
-        gradient = (slope - q * total) * factor
-        tl.store(student + at, gradient.to(student.dtype.element_ty), mask=inside)
+        gradient = ((slope - q * total) * factor).to(student.dtype.element_ty)
+        tl.store(student + at, gradient, mask=inside)
         tl.store(losses + row, loss * weight * _LN_2)
