@@ -1,7 +1,7 @@
 """Facts between clones: out to the text form, and in from it."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.errors import LedgerDamagedError, RefusedError, UsageError
@@ -15,13 +15,15 @@ from harness.ledger.replay import facts_in_order, rebuild_state
 from harness.ledger.schema import facts
 from harness.ledger.text_form import (
     DIFFERS,
+    UNREADABLE,
     fact_at,
-    read_text,
+    read_chain,
     text_files,
     text_problems,
     write_text,
     writers,
 )
+from harness.ledger.text_parts import SUFFIX
 
 
 def export_facts(ledger: Ledger, folder: Path, *, check: bool = False) -> list[Path]:
@@ -35,7 +37,7 @@ def export_facts(ledger: Ledger, folder: Path, *, check: bool = False) -> list[P
             wrong = {
                 path
                 for path, _, fact, what in text_problems(connection, folder)
-                if fact and what == DIFFERS
+                if (fact and what == DIFFERS) or what == UNREADABLE
             }
             for path in sorted(wrong):
                 set_aside(path, "differs")
@@ -61,14 +63,17 @@ def import_facts(ledger: Ledger, folder: Path) -> int:
     Raises LedgerDamagedError naming the fact that is damaged or differs from the ledger's, and
     RefusedError (id_clash) when two writers gave one id to different things.
     """
-    chains = [chain for path in text_files(folder) if (chain := read_text(path))]
+    last: dict[str, StoredFact] = {}
+    fresh = 0
     with ledger.exclusive() as connection:
-        fresh: list[StoredFact] = []
-        for chain in chains:
-            for fact in chain:
+        # Fact after fact: a large ledger does not fit into memory.
+        for path in text_files(folder):
+            for fact in read_chain(folder, path.name.removesuffix(SUFFIX)):
                 here = fact_at(connection, fact.writer, fact.seq)
                 if here is None:
-                    fresh.append(fact)
+                    connection.insert(facts, [fact.columns()])
+                    last[fact.writer] = fact
+                    fresh += 1
                 elif here.data != fact.data:
                     raise LedgerDamagedError(
                         f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) in {folder} is not"
@@ -77,33 +82,32 @@ def import_facts(ledger: Ledger, folder: Path) -> int:
                     )
         if not fresh:
             return 0
-        connection.insert(facts, (fact.columns() for fact in fresh))
         require_anchored(
             connection, read_anchors(ledger.anchors), ledger.path, missing_allowed=True
         )
-        _require_no_clash(list(facts_in_order(connection)))
+        _require_no_clash(facts_in_order(connection))
         # Imported facts belong between our own, and effects depend on the order: replay all.
         rebuild_state(connection)
-    last = {fact.writer: fact for fact in fresh}
     for fact in last.values():
         write_anchor(ledger.anchors, Anchor(writer=fact.writer, seq=fact.seq, hash=fact.hash))
-    return len(fresh)
+    return fresh
 
 
-def _require_no_clash(all_facts: list[StoredFact]) -> None:
-    owners: dict[tuple[str, ...], StoredFact] = {}
+def _require_no_clash(all_facts: Iterable[StoredFact]) -> None:
+    owners: dict[tuple[str, ...], tuple[str, int, str]] = {}
     for fact in all_facts:
         names = KINDS[fact.kind].MAKES
         if not names:
             continue
         body = fact.body()
         claim = (fact.kind, *(str(body[name]) for name in names))
-        first = owners.setdefault(claim, fact)
-        if first is not fact:
+        own = (fact.writer, fact.seq, fact.at)
+        writer, seq, at = owners.setdefault(claim, own)
+        if (writer, seq, at) != own:
             name = "/".join(claim[1:])
             raise RefusedError(
-                f"{name} was made twice ({fact.kind}): by writer {first.writer} (fact {first.seq},"
-                f" {first.at}) and by writer {fact.writer} (fact {fact.seq}, {fact.at}). Nothing"
+                f"{name} was made twice ({fact.kind}): by writer {writer} (fact {seq},"
+                f" {at}) and by writer {fact.writer} (fact {fact.seq}, {fact.at}). Nothing"
                 " was imported.",
                 hint=(
                     "Two clones worked at the same time. Keep one clone's facts and repeat the"

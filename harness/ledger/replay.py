@@ -1,13 +1,14 @@
 """Replaying facts: the state tables made again from nothing."""
 
-from collections.abc import Iterable, Iterator
+import sqlite3
+from collections.abc import Iterator
 
 from harness.errors import LedgerDamagedError
 from harness.ledger.chain import StoredFact
 from harness.ledger.database import Connection
 from harness.ledger.facts import apply
 from harness.ledger.schema import PROJECTIONS, Row, projections
-from harness.ledger.state import MemoryState
+from harness.ledger.state import SqlState, state_tables
 
 
 def stored(row: Row) -> StoredFact:
@@ -29,17 +30,20 @@ def facts_in_order(connection: Connection) -> Iterator[StoredFact]:
         yield stored(row)
 
 
-def replay(all_facts: Iterable[StoredFact]) -> MemoryState:
-    """The state that the facts add up to. Raises LedgerDamagedError."""
-    state = MemoryState()
-    for fact in all_facts:
-        apply(state, fact)
-    return state
-
-
 def rebuild_state(connection: Connection) -> None:
-    """Replay all facts into emptied state tables, and mark every projection as out of date."""
-    replay(facts_in_order(connection)).store(connection)
+    """Replay all facts into emptied state tables, and mark every projection as out of date. In the
+    database: the state of a large ledger does not fit into memory. Raises LedgerDamagedError."""
+    for table in state_tables():
+        connection.run(f"DELETE FROM {table.name}")
+    state = SqlState(connection)
+    try:
+        for fact in facts_in_order(connection):
+            apply(state, fact)
+    except sqlite3.IntegrityError as error:
+        raise LedgerDamagedError(
+            f"Two facts make one row: {error}.",
+            hint="Run `harness ledger verify`: it names the facts.",
+        ) from error
     _reset_bookkeeping(connection)
 
 

@@ -42,31 +42,6 @@ class SqlState:
         self._connection.run(of.update(*changes), **values)
 
 
-class MemoryState:
-    """The same tables as dictionaries."""
-
-    def __init__(self) -> None:
-        self.tables: dict[str, dict[Key, Row]] = {table.name: {} for table in state_tables()}
-
-    def get(self, table: str, *key: Any) -> Row | None:
-        row = self.tables[table].get(key)
-        return dict(row) if row is not None else None
-
-    def insert(self, table: str, row: Mapping[str, Any]) -> None:
-        of = TABLES[table]
-        whole = _complete(of, row)
-        self.tables[table][tuple(whole[name] for name in of.key)] = whole
-
-    def update(self, table: str, key: Key, changes: Mapping[str, Any]) -> None:
-        self.tables[table][key].update(changes)
-
-    def store(self, connection: Connection) -> None:
-        """Replace all rows of the state tables by these."""
-        for table in state_tables():
-            connection.run(f"DELETE FROM {table.name}")
-            connection.insert(table, self.tables[table.name].values())
-
-
 def state_tables() -> list[Table]:
     return [table for table in TABLES.values() if table not in KEPT]
 

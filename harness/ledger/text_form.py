@@ -1,4 +1,4 @@
-"""The text form: `<folder>/<writer>.jsonl`, a line one fact's bytes, in the chain's order."""
+"""The text form: a line one fact's bytes, in the chain's order; its files: see text_parts."""
 
 import os
 import re
@@ -7,15 +7,25 @@ from pathlib import Path
 
 from harness.errors import LedgerDamagedError
 from harness.files import atomic_write, set_aside
+from harness.ledger import text_parts
 from harness.ledger.chain import UNLINKED, StoredFact, link_problem, unseal
 from harness.ledger.database import Connection
 from harness.ledger.facts import fact_from
 from harness.ledger.replay import stored
+from harness.ledger.text_parts import (
+    SUFFIX,
+    PartDamagedError,
+    chain_lines,
+    close_part,
+    closed_parts,
+    text_path,
+    unbroken,
+)
 
 _WRITER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\Z")
-SUFFIX = ".jsonl"
 _TAIL = 1 << 16
 DIFFERS = "differs from the ledger"
+UNREADABLE = "cannot be unpacked"
 
 
 def is_writer_name(name: str) -> bool:
@@ -34,10 +44,6 @@ def text_files(folder: Path) -> list[Path]:
                 f"{path} is not named after a writer.", hint="Move it out of that folder."
             )
     return paths
-
-
-def text_path(folder: Path, writer: str) -> Path:
-    return folder / f"{writer}{SUFFIX}"
 
 
 def writers(connection: Connection) -> list[str]:
@@ -61,7 +67,7 @@ def fact_at(connection: Connection, writer: str, seq: int) -> StoredFact | None:
 
 def write_text(connection: Connection, folder: Path, writer: str) -> Path | None:
     """Append one writer's new facts to its file; the path when it changed. A file that does not
-    match the ledger is set aside and written anew."""
+    match the ledger is set aside and written anew; what is full is closed."""
     path = text_path(folder, writer)
     last, end = last_line(path)
     known = 0
@@ -78,65 +84,120 @@ def write_text(connection: Connection, folder: Path, writer: str) -> Path | None
             set_aside(path, "differs")
         else:
             known = written.seq
-    fresh = connection.rows(
-        "SELECT data FROM facts WHERE writer = :writer AND seq > :known ORDER BY seq",
-        writer=writer,
-        known=known,
-    )
-    data = b"".join(bytes(row["data"]) + b"\n" for row in fresh)
+    closed = unbroken(closed_parts(folder, writer))
+    if known == 0 or _begins_with(path) != closed + 1:
+        return _write_anew(connection, folder, writer, closed)
+    fresh = "FROM facts WHERE writer = :writer AND seq > :known"
+    more = connection.value(f"SELECT sum(length(data) + 1) {fresh}", writer=writer, known=known)
+    if not more:
+        return None
+    if end + more > text_parts.LIMIT:
+        return _write_anew(connection, folder, writer, closed)
+    rows = connection.rows(f"SELECT data {fresh} ORDER BY seq", writer=writer, known=known)
+    _append(path, end, b"".join(bytes(row["data"]) + b"\n" for row in rows))
+    return path
+
+
+def _begins_with(path: Path) -> int:
+    """The number of the first fact in the file; 0 where that is none."""
+    with path.open("rb") as stream:
+        try:
+            return unseal(stream.readline().removesuffix(b"\n"), path.name).seq
+        except LedgerDamagedError:
+            return 0
+
+
+def _write_anew(connection: Connection, folder: Path, writer: str, closed: int) -> Path | None:
+    """All facts behind `closed`: full parts are closed first, so that a kill loses none."""
+    query = "SELECT data FROM facts WHERE writer = :writer AND seq > :closed ORDER BY seq"
+    lines: list[bytes] = []
+    size, first = 0, closed + 1
+    for row in connection.rows(query, writer=writer, closed=closed):
+        line = bytes(row["data"]) + b"\n"
+        if lines and size + len(line) > text_parts.LIMIT:
+            close_part(folder, writer, first, lines)
+            size, first, lines = 0, first + len(lines), []
+        lines.append(line)
+        size += len(line)
+    if not lines:
+        return None
     # No sync: a text form that a power cut shortened is continued by the next export.
-    if known == 0:
-        atomic_write(path, data, durable=False)
-    elif data:
-        _append(path, end, data)
-    return path if data else None
+    path = text_path(folder, writer)
+    atomic_write(path, b"".join(lines), durable=False)
+    return path
 
 
-def text_problems(
-    connection: Connection, folder: Path
-) -> Iterator[tuple[Path, int, StoredFact | None, str]]:
-    """(file, line, the ledger's or the line's fact, what is wrong) where the two differ."""
+Difference = tuple[Path, int, StoredFact | None, str]
+"""(file, line, the ledger's or the line's fact, what is wrong)."""
+
+
+def text_problems(connection: Connection, folder: Path) -> Iterator[Difference]:
+    """Where text and ledger differ."""
     for path in text_files(folder):
         writer = path.name.removesuffix(SUFFIX)
-        query = "SELECT * FROM facts WHERE writer = :writer ORDER BY seq"
-        own = map(stored, connection.rows(query, writer=writer))
-        before: StoredFact | None = None
-        for number, line, torn in _lines(path):
-            fact = next(own, None)
-            if fact is not None and (line == fact.data or (torn and fact.data.startswith(line))):
-                before = fact
-            elif fact is not None:
-                yield path, number, fact, DIFFERS
-                before = fact
-            else:
-                try:
-                    line_fact = unseal(line, path.name)
-                except LedgerDamagedError:
-                    if not torn:
-                        yield path, number, None, "is not a fact"
-                    break
-                what = link_problem(line_fact, before)
-                before = line_fact
-                if what is not None or line_fact.writer != writer:
-                    yield (
-                        path,
-                        number,
-                        line_fact,
-                        f"does not continue the chain: {what or 'it is of another writer'}",
-                    )
-                    break
+        if (gap := _gap(folder, writer)) is not None:
+            yield gap
+            continue
+        try:
+            yield from _differences(connection, folder, writer)
+        except PartDamagedError as error:
+            yield error.path, 1, None, UNREADABLE
 
 
-def read_text(path: Path) -> list[StoredFact]:
-    """All facts of one file, each checked against the one before. Raises LedgerDamagedError."""
-    writer = path.name.removesuffix(SUFFIX)
-    chain: list[StoredFact] = []
-    for number, line, torn in _lines(path):
-        where = f"{path}:{number} (fact {number} of writer {writer})"
+def _differences(connection: Connection, folder: Path, writer: str) -> Iterator[Difference]:
+    query = "SELECT * FROM facts WHERE writer = :writer ORDER BY seq"
+    own = map(stored, connection.rows(query, writer=writer))
+    before: StoredFact | None = None
+    for place, number, line, torn in chain_lines(folder, writer):
+        fact = next(own, None)
+        if fact is not None and (line == fact.data or (torn and fact.data.startswith(line))):
+            before = fact
+        elif fact is not None:
+            yield place, number, fact, DIFFERS
+            before = fact
+        else:
+            try:
+                line_fact = unseal(line, place.name)
+            except LedgerDamagedError:
+                if not torn:
+                    yield place, number, None, "is not a fact"
+                break
+            what = link_problem(line_fact, before)
+            before = line_fact
+            if what is not None or line_fact.writer != writer:
+                yield (
+                    place,
+                    number,
+                    line_fact,
+                    f"does not continue the chain: {what or 'it is of another writer'}",
+                )
+                break
+
+
+def _gap(folder: Path, writer: str) -> Difference | None:
+    """The first part before which facts are missing."""
+    parts = closed_parts(folder, writer)
+    last = unbroken(parts)
+    begins = [(part.first, part.path) for part in parts if part.first > last]
+    tail = text_path(folder, writer)
+    first, path = (begins or [(_begins_with(tail), tail)])[0]
+    if first <= last + 1:
+        return None
+    what = f"does not continue the chain: facts {last + 1} to {first - 1} are missing"
+    return path, 1, None, what
+
+
+def read_chain(folder: Path, writer: str) -> Iterator[StoredFact]:
+    """All facts of one writer, each checked against the one before. Raises LedgerDamagedError."""
+    before: StoredFact | None = None
+    for path, number, line, torn in chain_lines(folder, writer):
+        count = before.seq + 1 if before else 1
+        where = f"{path}:{number} (fact {count} of writer {writer})"
         fact = unseal(line, where)
-        what = link_problem(fact, chain[-1] if chain else None)
-        if what == UNLINKED and chain:
-            what += f", so that one (line {number - 1}, {chain[-1].kind}) was changed, or this one"
+        what = link_problem(fact, before)
+        if what == UNLINKED and before is not None:
+            there = f"line {number - 1}" if number > 1 else "the end of the part before"
+            what += f", so that one ({there}, {before.kind}) was changed, or this one"
         if fact.writer != writer:
             what = f"it is of writer {fact.writer}"
         if torn:
@@ -150,15 +211,8 @@ def read_text(path: Path) -> list[StoredFact]:
                 ),
             )
         fact_from(fact.kind, fact.body())
-        chain.append(fact)
-    return chain
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
-    """(number from 1, bytes without the line end, whether the line end is missing)."""
-    with path.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            yield number, line.removesuffix(b"\n"), not line.endswith(b"\n")
+        before = fact
+        yield fact
 
 
 def last_line(path: Path) -> tuple[bytes | None, int]:

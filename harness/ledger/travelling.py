@@ -19,9 +19,12 @@ from harness.artifacts.locate import Layout
 from harness.errors import LedgerDamagedError
 from harness.ledger.chain import StoredFact, unseal
 from harness.ledger.ledger import Ledger
-from harness.ledger.text_form import SUFFIX, fact_at, last_line, text_files
+from harness.ledger.text_form import fact_at, last_line, text_files
+from harness.ledger.text_parts import SUFFIX, writer_of
 
 _PATIENCE = 60.0
+_NEWEST = 50
+"""Versions of a text that are read, where its size does not say which goes furthest."""
 
 
 class Ahead(NamedTuple):
@@ -71,33 +74,39 @@ def facts_left_out(ledger: Ledger, layout: Layout) -> list[Ahead]:
     try:
         if not in_repository(layout.root):
             return []
-        texts = _texts(layout)
+        texts, rolled = _texts(layout)
         sizes = {name: size for _, name, size in objects(layout.root, timeout_s=_PATIENCE)}
         there = {ahead.writer: ahead.last for ahead in facts_ahead(ledger, layout)}
         found = []
         with object_reader(layout.root) as read:
             for name, blobs in sorted(texts.items()):
-                # Chains only grow: the largest has them all.
-                blob = max(blobs, key=lambda one: sizes.get(one, 0))
-                line = read(blob).rstrip(b"\n").rpartition(b"\n")[2] if blob in sizes else None
-                fact = _fact(line, name.removesuffix(SUFFIX))
-                if fact is None or not _lacks(ledger, fact):
+                writer = name.removesuffix(SUFFIX)
+                closed = writer in rolled
+                known = [blob for blob in blobs if blob in sizes]
+                # It only grows, so the largest has all; unless parts of it were closed.
+                asked = sorted(known, key=lambda one: -sizes[one])[:1]
+                asked += known[:_NEWEST] if closed else []
+                ends = [(fact, blob) for blob in asked if (fact := _end(read(blob), writer))]
+                if not ends:
                     continue
-                if fact.seq > there.get(fact.writer, 0):
-                    path = layout.relative(layout.facts_dir / name)
-                    found.append(Ahead(fact.writer, fact.seq, path, blobs[blob]))
+                fact, blob = max(ends, key=lambda one: one[0].seq)
+                if _lacks(ledger, fact) and fact.seq > there.get(fact.writer, 0):
+                    text = layout.facts_dir / (f"{writer}.*" if closed else name)
+                    found.append(Ahead(fact.writer, fact.seq, layout.relative(text), blobs[blob]))
     except GitFailedError:  # nobody can say; the ledger itself is judged without it
         return []
     return found
 
 
-def _texts(layout: Layout) -> dict[str, dict[str, str]]:
-    """Name of a text -> its versions, blob to the commit that made it. With the full history, since
+def _texts(layout: Layout) -> tuple[dict[str, dict[str, str]], set[str]]:
+    """Name of a text -> its versions, blob to the commit that made it; and the writers of whose
+    text a part was closed. With the full history, since
     git else leaves out the side of a merge that came to nothing."""
     folder = layout.relative(layout.facts_dir)
     words = ("--all", "--full-history", "--format=%H", "--raw", "--no-abbrev", "--no-renames")
     _, log = run_git(layout.root, "log", *words, "--", folder, ok=(0, 128), timeout_s=_PATIENCE)
     texts: dict[str, dict[str, str]] = defaultdict(dict)
+    rolled: set[str] = set()
     commit = ""
     for line in log.decode("utf-8", "replace").splitlines():
         if not line.startswith(":"):
@@ -105,9 +114,16 @@ def _texts(layout: Layout) -> dict[str, dict[str, str]]:
             continue
         columns, _, path = line.partition("\t")
         blob, name = columns.split()[3], path.strip('"').rpartition("/")[2]
+        if (writer := writer_of(name)) is not None:
+            rolled.add(writer)
         if name.endswith(SUFFIX) and blob.strip("0"):
             texts[name].setdefault(blob, commit)
-    return texts
+    return texts, rolled
+
+
+def _end(text: bytes, writer: str) -> StoredFact | None:
+    """The last fact of a text."""
+    return _fact(text.rstrip(b"\n").rpartition(b"\n")[2], writer)
 
 
 def _fact(line: bytes | None, writer: str) -> StoredFact | None:

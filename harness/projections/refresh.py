@@ -16,7 +16,7 @@ from harness.files import (
 from harness.ledger import Ledger
 from harness.ledger.exchange import export_facts
 from harness.ledger.project import Project
-from harness.ledger.text_form import text_path
+from harness.ledger.text_parts import text_path
 from harness.projections import checklist
 from harness.projections.briefing import briefing
 from harness.projections.memory_pages import (

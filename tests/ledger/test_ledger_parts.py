@@ -9,8 +9,9 @@ from harness.errors import LedgerDamagedError
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.chain import FIRST_PREV, seal
 from harness.ledger.exchange import export_facts, import_facts
-from harness.ledger.replay import facts_in_order, replay
+from harness.ledger.replay import facts_in_order
 from harness.ledger.verify import verify
+from tests.memory_state import replay
 
 ENVIRONMENT = {"packages": {f"package-{number}": "1.0" for number in range(40)}, "cpus": 2}
 EXPERIMENT = "exp-0004"

@@ -16,9 +16,10 @@ from ledger_samples import (
 
 from harness.errors import LedgerDamagedError
 from harness.ledger.facts import KINDS, ControlAccepted, Fact, SessionBegan, SessionSeen
-from harness.ledger.replay import facts_in_order, replay
+from harness.ledger.replay import facts_in_order
 from harness.ledger.schema import PROJECTIONS
 from harness.ledger.state import state_tables
+from tests.memory_state import replay
 
 
 def state_of(ledger):

@@ -26,10 +26,10 @@ from harness.files import sha256_bytes
 from harness.ledger import state_version
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts import KINDS, ControlAccepted, HandOffWritten, SessionBegan, SessionSeen
-from harness.ledger.replay import replay
 from harness.ledger.schema import TABLES
 from harness.ledger.state_version import STATE_VERSION
 from harness.ledger.verify import verify
+from tests.memory_state import replay
 
 FACTS = Path(__file__).with_name("state_facts.jsonl")
 """Facts as a ledger of STATE_OF's version stored them: the life of `compared_ledger`."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.ledger import text_parts
 from harness.ledger.exchange import export_facts, import_facts
 from harness.ledger.facts import HandOffWritten
 from harness.ledger.project import Project, open_project
@@ -73,6 +74,24 @@ def test_facts_of_a_merged_branch_wait_until_they_are_imported(
     assert ahead.way == "`harness ledger import`"
     assert left_out == []
     assert import_facts(ours.ledger, ours.layout.facts_dir) == 2
+    assert looked(ours) == ([], [])
+
+
+def test_a_merge_that_kept_ours_is_named_where_parts_were_closed(
+    ours: Project, theirs: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest text is shorter than the one before it."""
+    monkeypatch.setattr(text_parts, "LIMIT", 700)
+    for text in ("x" * 300, "y"):
+        say(theirs, text)
+        commit_all(theirs.layout.root)
+    assert list(theirs.layout.facts_dir.glob("*.gz"))
+    root = fetched(ours, theirs)
+    git(root, "merge", "-q", "-s", "ours", "-m", "m", "theirs")
+    _, (left,) = looked(ours)
+    assert (left.writer, left.last) == (theirs.ledger.writer, 4)
+    git(root, *left.way.split("`")[1].split()[1:])
+    assert import_facts(ours.ledger, ours.layout.facts_dir) == 4
     assert looked(ours) == ([], [])
 
 

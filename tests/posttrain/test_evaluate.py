@@ -13,7 +13,6 @@ from harness.errors import RefusedError
 from harness.ledger.chain import seal
 from harness.ledger.facts import ModelMoved, apply, fact_from
 from harness.ledger.project import Project
-from harness.ledger.state import MemoryState
 from harness.plans import judge
 from harness.plans.changes import Changes
 from harness.posttrain import model_evaluation
@@ -22,6 +21,7 @@ from harness.posttrain.evaluator_process import Scores
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.promotion import promote, reject_model, rollback
 from tests.conformance.imported import Imports
+from tests.memory_state import MemoryState
 from tests.posttrain import programs
 
 
