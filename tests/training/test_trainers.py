@@ -347,3 +347,34 @@ def test_what_earlier_attempts_took_counts_against_the_budget(
     )
     assert result["status"] == "failed"
     assert "minutes" in result["failure"]
+
+
+@pytest.mark.parametrize("backend", ["trl-orpo", "trl-dpo", "trl-sft"])
+def test_conversations_train_as_their_texts_do(place: Place, backend: str) -> None:
+    place.train(backend, name="texts")
+    talks = [
+        {
+            "id": row["id"],
+            "chosen": [
+                {"role": "user", "content": row["prompt"]},
+                {"role": "assistant", "content": row["chosen"]},
+            ],
+            "rejected": [
+                {"role": "user", "content": row["prompt"]},
+                {"role": "assistant", "content": row["rejected"]},
+            ],
+        }
+        for row in preferences(12)
+    ]
+    place.data = write_rows(place.folder / "rows.jsonl", talks)
+    code, result = place.train(backend, name="talks")
+    assert (code, result["rows_used"]) == (0, 12)
+    assert numbers(place.folder / "texts") == numbers(place.folder / "talks")
+
+
+def test_cut_answers_are_counted_by_kind(place: Place) -> None:
+    rows = preferences(6)
+    rows[0]["chosen"] = rows[1]["rejected"] = rows[2]["rejected"] = "x" * 100
+    place.data = write_rows(place.folder / "rows.jsonl", rows)
+    _, result = place.train("trl-dpo")
+    assert (result["extra"]["cut_chosen"], result["extra"]["cut_rejected"]) == (1, 2)
