@@ -204,6 +204,26 @@ def late_divergence(i: int, r: Random) -> dict[str, Any]:
     return {"train_loss": fall(i, r) if i < 20 else 0.6 * 1.12 ** (i - 20)}
 
 
+def negative_bce(i: int, r: Random) -> dict[str, Any]:
+    return {"train_bce": 0.6 - 0.1 * i + 0.02 * r.gauss(0, 1)}
+
+
+def auc_collapse(i: int, r: Random) -> dict[str, Any]:
+    return {
+        "train_loss": fall(i, r, 0.69, 0.2),
+        "val_auc": rise(i, r, 0.92) if i < 22 else 0.48 + 0.02 * r.gauss(0, 1),
+    }
+
+
+def win_rate_falls(i: int, r: Random) -> dict[str, Any]:
+    row = {"train/reward": -1 + 0.08 * i + 0.1 * r.gauss(0, 1), "train/reward_std": 0.5}
+    return row | ({"eval/win_rate": 0.55 - 0.01 * i} if i % 3 == 2 else {})
+
+
+def growing_swing(i: int, r: Random) -> dict[str, Any]:
+    return {"train_loss": 0.6 + 0.04 * 1.18**i * (i % 2) + 0.01 * r.random()}
+
+
 FAULTS: dict[str, MadeFault] = {
     **{
         f"explosion_beside_{key}": MadeFault(rows_of(_exploding(key)), _LOSS)
@@ -234,4 +254,8 @@ FAULTS: dict[str, MadeFault] = {
     "plateau": MadeFault(rows_of(plateau_steps, 60), ("plateau",), noted=True),
     "creeping_memory": MadeFault(rows_of(creeping_memory, 60), ("memory_creep",)),
     "late_divergence": MadeFault(rows_of(late_divergence), _LOSS),
+    "negative_bce": MadeFault(rows_of(negative_bce), ("out_of_range",)),
+    "auc_collapse": MadeFault(rows_of(auc_collapse), ("score_collapse", "overfit")),
+    "win_rate_falls": MadeFault(rows_of(win_rate_falls, steps=True), ("reward_gap",)),
+    "growing_swing": MadeFault(rows_of(growing_swing), _LOSS),
 }

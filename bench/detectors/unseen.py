@@ -1,4 +1,8 @@
-"""Faults and healthy shapes that no threshold was set on: written after the rules, run once.
+"""Faults and healthy shapes that no threshold was set on: written after the rules.
+
+The first such half had 89 of 105 faults named and 10 of 125 healthy runs that asked for a
+diagnosis; the four kinds that were missed and the two shapes were moved, rules mended, others
+written in their place, by the same hand.
 
 Whoever changes a rule after looking at these moves what was looked at to `made_up_faults` or
 `unusual_trainings`, and writes others.
@@ -29,17 +33,6 @@ def perplexity_below_1(i: int, r: Random) -> Row:
     return {"loss": fall(i, r), "val_perplexity": 0.7 + 0.02 * r.random()}
 
 
-def negative_bce(i: int, r: Random) -> Row:
-    return {"train_bce": 0.6 - 0.1 * i + 0.02 * r.gauss(0, 1)}
-
-
-def auc_collapse(i: int, r: Random) -> Row:
-    return {
-        "train_loss": fall(i, r, 0.69, 0.2),
-        "val_auc": rise(i, r, 0.92) if i < 22 else 0.48 + 0.02 * r.gauss(0, 1),
-    }
-
-
 def map_collapse(i: int, r: Random) -> Row:
     score = rise(i, r, 0.62) if i < 18 else max(0.1, 0.62 - 0.05 * (i - 18))
     return {"train/box_loss": fall(i, r, 1.8, 0.5), "metrics/mAP50": 100 * score}
@@ -51,11 +44,6 @@ def slow_collapse(i: int, r: Random) -> Row:
         "train_loss": fall(i, r, least=1.0) + 0.005 * i,
         "val_f1": score + 0.01 * r.gauss(0, 1),
     }
-
-
-def win_rate_falls(i: int, r: Random) -> Row:
-    row = {"train/reward": -1 + 0.08 * i + 0.1 * r.gauss(0, 1), "train/reward_std": 0.5}
-    return row | ({"eval/win_rate": 0.55 - 0.01 * i} if i % 3 == 2 else {})
 
 
 def exact_match_falls(i: int, r: Random) -> Row:
@@ -105,10 +93,6 @@ def hundred_classes(i: int, r: Random) -> Row:
     }
 
 
-def growing_swing(i: int, r: Random) -> Row:
-    return {"train_loss": 0.6 + 0.04 * 1.18**i * (i % 2) + 0.01 * r.random()}
-
-
 def leak(i: int, r: Random) -> Row:
     return {"loss": fall(i, r), "rss_mb": 4000 + 30 * i + 2 * r.random()}
 
@@ -129,27 +113,48 @@ def cyclic_explosion_6(i: int, r: Random) -> Row:
     return {"train/loss": loss if i < 20 else 0.6 * 1.5 ** (i - 19), "train/lr": rate}
 
 
+def negative_mae(i: int, r: Random) -> Row:
+    return {"loss": fall(i, r), "val_mae": -0.4 + 0.05 * r.gauss(0, 1)}
+
+
+def recall_collapse(i: int, r: Random) -> Row:
+    score = rise(i, r, 0.8) if i < 24 else 0.3 + 0.03 * r.gauss(0, 1)
+    return {"loss": fall(i, r, 0.7, 0.4), "eval_recall": score}
+
+
+def success_falls(i: int, r: Random) -> Row:
+    row = {"train/return": 5 + 0.5 * i + r.gauss(0, 1), "train/entropy": 1.0 - 0.01 * i}
+    return row | ({"eval/success_rate": 0.7 - 0.012 * i} if i % 4 == 3 else {})
+
+
+def spikes_that_grow(i: int, r: Random) -> Row:
+    """Every fourth row is worse than the last such one."""
+    return {"train_loss": fall(i, r) + (0.3 * 1.15**i if i % 4 == 3 else 0)}
+
+
 _LOSS = ("divergence", "loss_spike", "non_finite", "gradient_blow_up", "no_progress")
 FAULTS: dict[str, MadeFault] = {
     "back_to_chance": MadeFault(rows_of(back_to_chance), _LOSS),
     "nan_in_evaluation": MadeFault(rows_of(nan_in_evaluation), ("non_finite",)),
     "perplexity_below_1": MadeFault(rows_of(perplexity_below_1), ("out_of_range",)),
-    "negative_bce": MadeFault(rows_of(negative_bce), ("out_of_range",)),
-    "auc_collapse": MadeFault(rows_of(auc_collapse), ("score_collapse", "overfit")),
     "map_collapse": MadeFault(rows_of(map_collapse), ("score_collapse", "overfit")),
     "slow_collapse": MadeFault(rows_of(slow_collapse), ("score_collapse", "overfit")),
-    "win_rate_falls": MadeFault(rows_of(win_rate_falls, steps=True), ("reward_gap",)),
     "exact_match_falls": MadeFault(
         rows_of(exact_match_falls, steps=True), ("reward_gap", "score_collapse")
     ),
     "wordy_policy": MadeFault(rows_of(wordy_policy, steps=True), ("reward_gap",)),
+    "negative_mae": MadeFault(rows_of(negative_mae), ("out_of_range",)),
+    "recall_collapse": MadeFault(rows_of(recall_collapse), ("score_collapse", "overfit")),
+    "success_falls": MadeFault(
+        rows_of(success_falls, steps=True), ("reward_gap", "score_collapse")
+    ),
+    "spikes_that_grow": MadeFault(rows_of(spikes_that_grow), _LOSS),
     "subset_after_restart": MadeFault(rows_of(subset_after_restart), ("short_rows",)),
     "fast_rows": MadeFault(rows_of(fast_rows), ("short_rows",)),
     "rate_fades": MadeFault(rows_of(rate_fades, steps=True), ("dead_learning_rate",)),
     "pong": MadeFault(rows_of(pong, 120, steps=True), ("no_progress",)),
     "coin": MadeFault(rows_of(coin), ("no_progress",)),
     "hundred_classes": MadeFault(rows_of(hundred_classes), ("no_progress",)),
-    "growing_swing": MadeFault(rows_of(growing_swing), _LOSS),
     "leak": MadeFault(rows_of(leak, 80), ("memory_creep",)),
     "language_model_rises": MadeFault(rows_of(language_model_rises, 200, steps=True), _LOSS),
     "perplexity_overfits": MadeFault(rows_of(perplexity_overfits), ("overfit",)),
@@ -224,9 +229,9 @@ def already_good(i: int, r: Random) -> Row:
     }
 
 
-def small_evaluation(i: int, r: Random) -> Row:
-    hits = sum(r.random() < 0.75 for _ in range(20))
-    return {"train_loss": fall(i, r), "val_accuracy": hits / 20}
+def fifty_judged_rows(i: int, r: Random) -> Row:
+    hits = sum(r.random() < 0.9 - 0.5 * math.exp(-i / 6) for _ in range(50))
+    return {"train_loss": fall(i, r), "eval_f1": hits / 50}
 
 
 def cached_rows(i: int, r: Random) -> Row:
@@ -276,7 +281,7 @@ _MADE = (
     longer_thoughts,
     preferences,
     already_good,
-    small_evaluation,
+    fifty_judged_rows,
     cached_rows,
     dynamic_batches,
     reduced_rate,
@@ -291,7 +296,7 @@ SHAPES: dict[str, Callable[[int], Iterator[Row]]] = {
     "sgdr_13": _twist(schedule="sgdr:13", lr=1e-2, task="cnn"),
     "momentum_triangular_6": _twist(schedule="triangular:6", optimizer="momentum", lr=0.1),
     "heavy_dropout": _twist(task="cnn", dropout=0.7, lr=1e-3),
-    "few_rows_cnn": _twist(task="cnn", share=0.1, rows=30),
+    "few_rows_regression": _twist(task="regression", share=0.2, rows=30, lr=3e-3),
     "regression_triangular": _twist(task="regression", schedule="triangular:5", lr=3e-3),
     "characters_restarts": _twist(task="chars", schedule="sgdr:10", lr=5e-3),
 }

@@ -288,6 +288,11 @@ def _five(i: int, r: Random) -> dict[str, float]:
     return {"loss": 2.0 * 0.8**i + 0.1 * r.random(), "accuracy": 0.3 + 0.1 * i}
 
 
+def _small_evaluation(i: int, r: Random) -> dict[str, float]:
+    hits = sum(r.random() < 0.75 for _ in range(20))
+    return {"train_loss": 2 * math.exp(-i / 10) + 0.3, "val_accuracy": hits / 20}
+
+
 def told(row: int, metrics: dict[str, float], *, by_epoch: bool = True) -> dict[str, Any]:
     plain = {"event": "epoch", "step": row, "metrics": metrics}
     return {**plain, "epoch": row} if by_epoch else plain
@@ -337,4 +342,6 @@ SHAPES: dict[str, Callable[[int], Rows]] = {
     "contrastive_below_0": made(_contrast),
     "noisy_rl": made(_noisy_rl),
     "five_rows": made(_five, 5),
+    "small_evaluation": made(_small_evaluation, 40),
+    "few_rows_cnn": lambda seed: trained(seed, task="cnn", share=0.1, rows=30),
 }

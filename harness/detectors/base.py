@@ -9,6 +9,7 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum, auto
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 from harness.detectors.alarm import Alarm, Point, Severity
@@ -19,6 +20,8 @@ from harness.detectors.watch_settings import WatchSettings
 
 Thresholds = Mapping[str, float]
 """Name, e.g. "loss_spike.spreads" -> value."""
+NORMAL_STEP = 0.954
+"""Median absolute difference of two standard normal draws: sqrt(2) * 0.6745."""
 _FIRST = 3
 _NORMAL_IQR = 1.349
 """Interquartile range of the standard normal distribution."""
@@ -76,6 +79,7 @@ class Series:
         "points",
         "records",
         "sign",
+        "steady",
         "window",
     )
 
@@ -102,6 +106,8 @@ class Series:
         self.best_epoch: float | None = None
         """None when its row has no epoch."""
         self.last = float("nan")
+        self.steady = float("-inf")
+        """Of a score that overfitting is looked for in: the best median of three."""
         self._first: list[float] = []
 
     def add(self, value: float, row: int, epoch: float | None) -> None:
@@ -124,6 +130,13 @@ class Series:
         """The median of the newest three finite values; NaN before the first."""
         values = sorted([v for _, _, v in self.points if v - v == 0][-3:])
         return values[(len(values) - 1) // 2] if values else self.last
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of the newest values around their trend."""
+        values = [v for _, _, v in self.points if v - v == 0]
+        moves = sorted(abs(after - before) for before, after in pairwise(values))
+        return moves[len(moves) // 2] / NORMAL_STEP if moves else 0.0
 
     def evidence(self, rows: int) -> tuple[Point, ...]:
         """The newest `rows` points, at most eight."""

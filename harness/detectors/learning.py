@@ -258,6 +258,7 @@ class Gradient(SeriesDetector):
             return None
         # A large gradient while the loss falls is progress, so the norm alone raises no alarm.
         worse = loss is None or not loss.count or loss.last > 1.05 * loss.best
+        worse = worse and not around.rate_rose
         grows = value > self._growth * series.lowest and worse and self._rising >= self._often
         grown = self._grows.step(grows)
         if grown is not EpisodeChange.NOTHING:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.base import (
+    NORMAL_STEP,
     Detector,
     Episode,
     EpisodeChange,
@@ -23,8 +24,6 @@ _ENOUGH = 8
 """Values from which on a median and a spread mean something."""
 _NEWEST = 6
 """Values before a resume that count: a longer past has a trend that hides a jump."""
-_NORMAL_STEP = 0.954
-"""Median absolute difference of two standard normal draws: sqrt(2) * 0.6745."""
 _FLOOR = 0.02
 """Share of the median: the least spread. Without it every bend of a smooth curve is a spike."""
 _SMALL = 0.05
@@ -35,6 +34,8 @@ _FAR = 1000.0
 """Times the first level: too far for any loss of a policy, when it is also"""
 _NO_POLICY = 100.0
 """above this, for such a loss often begins near 0."""
+_PEAKS, _PEAKS_WITHIN = 4, 10
+"""So many rows among so many: a loss that swings is no better than one that stays high."""
 _GROWN = 10.0
 """Times the first level, after as many rises in a row as are enough: no loss of a policy."""
 _GROWS_FROM = 0.1
@@ -125,6 +126,8 @@ class Divergence(SeriesDetector):
         self._medians: deque[float] = deque(maxlen=4)
         """The newest: `_highest` is of the rows before them."""
         self._highest = float("-inf")
+        self._peaks: deque[int] = deque(maxlen=_PEAKS)
+        """The newest rows far above the start, in a row or not."""
         self._rises = 0
 
     def feed(
@@ -143,7 +146,12 @@ class Divergence(SeriesDetector):
             return None
         if level <= 0:
             return None
+        if value > 2 * self._start * level:
+            self._peaks.append(row.number)
         wrong = now > self._start * level or (now > self._best * series.best > 0 and now > level)
+        wrong = wrong or (
+            len(self._peaks) == _PEAKS and row.number - self._peaks[0] < _PEAKS_WITHIN
+        )
         if around.reinforced:
             # The size of a policy's loss says little; a thousand times it, or no end of rises, do.
             wrong = now > max(_FAR * level, _NO_POLICY)
@@ -306,7 +314,7 @@ class ResumeJump(SeriesDetector):
         last = newest[-3:]
         self._before = sorted(last)[len(last) // 2]
         moves = sorted(abs(after - before) for before, after in pairwise(newest))
-        spread = max(moves[len(moves) // 2] / _NORMAL_STEP, _FLOOR * abs(self._before))
+        spread = max(moves[len(moves) // 2] / NORMAL_STEP, _FLOOR * abs(self._before))
         self._bound = max(self._before + self._spreads * spread, self._ratio * self._before)
         self._left = self._rows
 

@@ -59,6 +59,8 @@ _SMALLER = frozenset(
         "merror",
         "rmsle",
         "smape",
+        "bce",
+        "xent",
     ]
 )
 _LARGER = frozenset(
@@ -88,6 +90,10 @@ _LARGER = frozenset(
         "margins",
         "chrf",
         "rew",
+        "winrate",
+        "mcc",
+        "ndcg",
+        "mrr",
     ]
 )
 _PLAYERS = frozenset({"real", "fake"})
@@ -104,6 +110,7 @@ _SHARES = frozenset(
     ["accuracy", "accuracies", "acc", "f1", "auc", "auroc", "auprc", "precision", "recall"]
 )
 _SHARES |= {"iou", "dice", "map", "map50"}
+_SHARE_PAIRS = ({"win", "rate"}, {"success", "rate"}, {"exact", "match"})
 _NOT_NEGATIVE = frozenset(
     ["mse", "mae", "rmse", "mape", "rmsle", "logloss", "mlogloss", "merror", "bce", "wer", "cer"]
 )
@@ -147,7 +154,8 @@ def role_of(key: str) -> MetricRole:
         return MetricRole.ENTROPY
     if words & _SMALLER or {"cross", "entropy"} <= words:
         return MetricRole.LOSS
-    return MetricRole.SCORE if words & _LARGER else MetricRole.OTHER
+    is_score = words & _LARGER or any(pair <= words for pair in _SHARE_PAIRS)
+    return MetricRole.SCORE if is_score else MetricRole.OTHER
 
 
 @lru_cache(maxsize=4096)
@@ -164,7 +172,8 @@ def range_of(key: str) -> tuple[float, float] | None:
     words = _words(key)
     if words & _NEGATED or role_of(key) not in (MetricRole.LOSS, MetricRole.SCORE):
         return None
-    if words & _SHARES and not words & _SMALLER:
+    shares = words & _SHARES or any(pair <= words for pair in _SHARE_PAIRS)
+    if shares and not words & _SMALLER:
         return 0.0, 100.0
     if "r2" in words:
         return float("-inf"), 1.0

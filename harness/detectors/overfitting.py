@@ -17,6 +17,8 @@ _LEARNED = 0.15
 """Share of the first level: a loss on other rows below this has learned, whatever training does."""
 _HELD = 0.05
 """Of its best: a score that lost no more holds."""
+_NOISE = 2.5
+"""Times the noise of a score: what one lucky row is above the others."""
 
 
 class Overfit(SeriesDetector):
@@ -55,6 +57,12 @@ class Overfit(SeriesDetector):
         if not series.count or before is None:
             return None
         worse = (value - best) * series.sign > self._worse[series.sign] * abs(best)
+        if series.sign < 0:
+            series.steady = max(series.steady, series.recent)
+            # The best of many noisy scores is a lucky one.
+            worse = worse and series.steady - series.recent > max(
+                self._worse[-1] * abs(series.steady), _NOISE * series.noise
+            )
         wrong = worse and before - now > self._improves * abs(before)
         memorized = (
             series.sign > 0 and not wrong and self._memorized(series, row, value, training, before)
@@ -100,7 +108,8 @@ class Overfit(SeriesDetector):
             if other.count and (not judged or other.key in judged)
         ]
         return bool(others) and all(
-            other.best - other.recent <= _HELD * abs(other.best) for other in others
+            other.steady - other.recent <= max(_HELD * abs(other.steady), _NOISE * other.noise)
+            for other in others
         )
 
     def _memorized(

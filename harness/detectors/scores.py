@@ -100,7 +100,7 @@ class ScoreCollapse(SeriesDetector):
         low = value < (1 - self._share) * self._high
         if not low and not self._episode.active:
             return None
-        change = self._episode.step(low and not around.rate_rose and value <= series.last * 1.05)
+        change = self._episode.step(low and not around.rate_rose and value <= series.last * 1.15)
         if change is EpisodeChange.NOTHING:
             return None
         told = f"{value:.4g}, was at {self._high:.4g} (best in row {series.best_row})"
