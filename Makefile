@@ -14,7 +14,7 @@ help:
 	@echo "make proofs-ci  those of them that .ci/run runs: some minutes"
 	@echo "make fuzz    inputs that break a reader, SECONDS=30 a form, RECORD=1 to write the evidence (guided by coverage where atheris is there)"
 	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
-	@echo "make cheats  known cheats and honest work, with all defences off and on, sandboxed and unsandboxed"
+	@echo "make cheats  known cheats and honest work, with all defences off and on, sandboxed and unsandboxed (LANDLOCK=1: in landlock, too)"
 	@echo "make detectors  faults injected into real training, healthy runs and real logs: what the detectors say (20 minutes)"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another, RECORD=1 to write the evidence)"
 	@echo "make smollm2  the small language model that post-training is proved on (94 MB, Apache-2.0)"
@@ -63,9 +63,10 @@ resume: setup
 cheats: setup
 	@echo "trying known cheats with all defences off and on, sandboxed and unsandboxed ..."
 	@missed=0; $(BIN)/harness cheats run --jobs $(JOBS) --sandbox auto --evidence docs/evidence/cheats-sandboxed.json \
+	  $(if $(LANDLOCK),--sandbox landlock --evidence docs/evidence/cheats-landlock.json) \
 	  --sandbox none --evidence docs/evidence/cheats-unsandboxed.json || missed=1; \
-	  $(BIN)/harness cheats render docs/evidence/cheats-sandboxed.json docs/evidence/cheats-unsandboxed.json \
-	  --out docs/cheats.md && exit $$missed
+	  $(BIN)/harness cheats render docs/evidence/cheats-sandboxed.json docs/evidence/cheats-landlock.json \
+	  docs/evidence/cheats-unsandboxed.json --out docs/cheats.md && exit $$missed
 
 detectors: setup
 	@echo "training with injected faults and without; about 20 minutes on two cores ..."

@@ -152,8 +152,7 @@ def page(documents: Sequence[Document]) -> str:
 _HEAD = """\
 # Cheats
 
-Rendered by `make cheats` from `docs/evidence/cheats-sandboxed.json` and
-`docs/evidence/cheats-unsandboxed.json`.
+Rendered by `make cheats` from the files `docs/evidence/cheats-*.json`.
 
 Each attack is tried in two worlds. The first has no defences: training runs; the agent's metrics,
 claims, predictions or evaluator are believed; labels lie in the project; nobody looks. An attack

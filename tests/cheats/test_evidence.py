@@ -13,7 +13,7 @@ from harness.cheats.outcome_rows import digest
 from harness.cheats.report import CAUGHT_AT_LEAST, figures, needed, page, problems, through
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("sandboxed", "unsandboxed")
+NAMES = ("sandboxed", "landlock", "unsandboxed")
 DOCUMENTS: dict[str, dict[str, Any]] = {
     name: json.loads((ROOT / f"docs/evidence/cheats-{name}.json").read_text("utf-8"))
     for name in NAMES
@@ -59,7 +59,7 @@ def test_the_threat_model_names_what_gets_through_and_nothing_else():
     told = {
         name: set(re.findall(r"`([a-z0-9-]+)`", line))
         for name, line in re.findall(
-            r"^- (Sandboxed|Unsandboxed) gets through: (.*)$", text, re.MULTILINE
+            r"^- (Sandboxed|Landlock|Unsandboxed) gets through: (.*)$", text, re.MULTILINE
         )
     }
     missed = {
