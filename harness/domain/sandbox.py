@@ -25,6 +25,7 @@ class Placed(Late):
 
     path: Path
     source: Path
+    """Resolved: a link in it is refused, for it came later."""
     writable: bool = False
 
 

@@ -293,7 +293,7 @@ def _command(task: SupervisedRun[Report], registered: RegisteredRun) -> RunComma
     variables |= task.variables(run)
     variables |= prepare_private(private, python=task.python, imports=imports)
     confined = task.confinement(workspace)
-    confined = replace(confined, writable=(*confined.writable, folder, private))
+    confined = replace(confined, writable=(*confined.writable, private))
     words = workspace.words(task.words(run))
     environment = child_environment(task.inherited, private, variables)
     return RunCommand(

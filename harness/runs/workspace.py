@@ -38,6 +38,8 @@ class Workspace:
     """What may be read beside it, at its own path."""
     given: tuple[str, ...]
     """Paths in it, relative, that are no code."""
+    run_dir: Placed
+    """Where training writes."""
 
     @property
     def seen(self) -> Path:
@@ -46,7 +48,8 @@ class Workspace:
 
     @property
     def placed(self) -> tuple[Placed, ...]:
-        return (Placed(path=self.root, source=self.path, writable=True),)
+        own = Placed(path=self.root, source=self.path.resolve(), writable=True)
+        return (own, self.run_dir)
 
     def words(self, argv: Sequence[str]) -> list[str]:
         """`argv`; where nothing is moved, files of the project become those of the workspace."""
@@ -110,13 +113,14 @@ def make_workspace(
         filling.show(Path(shown))
     for name, sha256 in sorted(data.items()):
         filling.data(name, sha256)
-    filling.show(run_dir)
+    written = filling.show(run_dir)
     return Workspace(
         path=path,
         root=layout.root,
         moves=filling.moves,
         read_only=tuple(one for one in filling.read_only if one != run_dir),
         given=(*data, *map(layout.relative, filling.shown)),
+        run_dir=Placed(path=run_dir, source=written, writable=True),
     )
 
 
@@ -188,17 +192,17 @@ class _Filling:
             else:
                 link.symlink_to(snapshot.links[name])
 
-    def show(self, path: Path, *, anywhere: bool = False) -> None:
+    def show(self, path: Path, *, anywhere: bool = False) -> Path:
         """Let training read `path`; one below the project, at its place in the workspace. With
-        `anywhere` a link may lead it out of the project."""
+        `anywhere` a link may lead it out of the project. Returns where it led when looked at."""
         path = Path(os.path.normpath(path))
+        real = path.resolve()
         if not path.exists():
-            return
+            return real
         self.read_only.append(path)
         if self._root not in path.parents:
-            return
+            return real
         self.shown.append(path)
-        real = path.resolve()
         if not (anywhere or real.is_relative_to(self._root) or self._granted(real)):
             raise RefusedError(
                 f"{path} leads out of the project, to {real}, through a link.",
@@ -209,6 +213,7 @@ class _Filling:
         # A mount makes its place itself; elsewhere a link leads there.
         if not self.moves or real != path:
             self._link(path.relative_to(self._root), real)
+        return real
 
     def data(self, name: str, sha256: str) -> None:
         """Put the declared file at its place: a checked copy, so that a file which is exchanged now

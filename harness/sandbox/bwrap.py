@@ -6,6 +6,7 @@ paths or half the memory through /tmp, or a fault in the kernel. The network nam
 own loopback; front.py joins the gateway's port in it to the gateway outside.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -56,6 +57,8 @@ class Bwrap(FrontedSandbox):
         inner = [*first, *argv]
         if port is not None:
             inner = [*program("gateway_listen.py"), str(port), *inner]
+        held = {str(one.path): one.held for one in granted if one.held is not None}
+        inner = [*program("as_granted.py"), json.dumps(held), *inner]
         mounts = _mounts(granted)
         namespaces = NAMESPACES if confinement.network else (*NAMESPACES, *NO_NETWORK)
         sandboxed = [self._executable, *namespaces, *LIFE, *BASE, *mounts, "--", *inner]

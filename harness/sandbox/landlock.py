@@ -85,6 +85,7 @@ def _confined(argv: Sequence[str], confinement: Confinement, granted: list[Grant
         "devices": [
             name for name in (*DEVICES, *map(str, accelerators())) if os.path.exists(name)
         ],
+        "held": {str(one.source): one.held for one in granted if one.held is not None},
         "port": confinement.gateway_port,
         "network": confinement.network,
     }

@@ -2,8 +2,9 @@
 only: `python -I -S landlock_exec.py SPEC COMMAND ...`, or without arguments to print the kernel's
 Landlock ABI (0: none).
 
-SPEC is JSON: `read_only`, `writable` and `devices` are lists of existing paths, `port` is the one
-TCP port that may be connected to, or null; `network` true leaves TCP alone. Everything else in the
+SPEC is JSON: `read_only`, `writable` and `devices` are lists of existing paths, `held` has device
+and inode of those that may have been exchanged since, `port` is the one TCP port that may be
+connected to, or null; `network` true leaves TCP alone. Everything else in the
 file system can be neither read nor written, TCP neither bound nor connected. Capabilities are given
 up as well, so that root is not above these rules. Exit status 125: the rules could not be set up
 (nothing was run); 127: the command cannot be started.
@@ -13,8 +14,10 @@ the same on every architecture.
 """
 
 import ctypes
+import errno
 import json
 import os
+import stat
 import struct
 import sys
 
@@ -44,10 +47,13 @@ def check(result: int, what: str) -> int:
     return result
 
 
-def add_path(ruleset: int, path: str, rights: int) -> None:
+def add_path(ruleset: int, path: str, rights: int, held: list[int] | None = None) -> None:
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        if not os.path.isdir(path):
+        found = os.fstat(descriptor)
+        if held is not None and [found.st_dev, found.st_ino] != held:
+            raise OSError(errno.ESTALE, f"{path} was exchanged before it was granted")
+        if not stat.S_ISDIR(found.st_mode):
             rights &= FILE_RIGHTS
         rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, descriptor))
         check(libc.syscall(ADD_RULE, ruleset, PATH_BENEATH, rule, 0), path)
@@ -72,7 +78,13 @@ def give_up_capabilities() -> None:
     check(libc.capset(header, ctypes.create_string_buffer(24)), "capset")
 
 
-def confine(spec: dict[str, list[str]], port: int | None, *, network: bool = False) -> None:
+def confine(
+    spec: dict[str, list[str]],
+    port: int | None,
+    *,
+    network: bool = False,
+    held: dict[str, list[int]] | None = None,
+) -> None:
     abi = kernel_abi()
     if abi < MINIMUM_ABI:
         raise OSError(
@@ -91,7 +103,7 @@ def confine(spec: dict[str, list[str]], port: int | None, *, network: bool = Fal
     )
     for name, rights in (("read_only", READ), ("writable", everything), ("devices", everything)):
         for path in spec[name]:
-            add_path(ruleset, path, rights & everything)
+            add_path(ruleset, path, rights & everything, (held or {}).get(path))
     for path in handed_terminals():
         add_path(ruleset, path, FILE_RIGHTS & everything)
     if port is not None:
@@ -110,7 +122,8 @@ def main() -> int:
         return 0
     spec, argv = json.loads(sys.argv[1]), sys.argv[2:]
     try:
-        confine(spec, spec.pop("port"), network=spec.pop("network"))
+        port, network, held = (spec.pop(name) for name in ("port", "network", "held"))
+        confine(spec, port, network=network, held=held)
     except OSError as error:
         sys.stderr.write(f"harness sandbox: Landlock cannot be set up: {error}\n")
         return 125

@@ -6,6 +6,7 @@ over a shallower one; at one path the order of Access decides.
 """
 
 import os
+import stat
 import sys
 from collections.abc import (
     Iterable,
@@ -49,6 +50,9 @@ class Grant:
     source: Path
     """What it sees there; no symbolic links in it."""
     access: Access
+    held: tuple[int, int] | None = None
+    """Device and inode of what was looked at, where somebody may exchange it: who makes the mount
+    or the rule takes nothing else."""
 
 
 def grants(argv: Sequence[str], confinement: Confinement, *, moves: bool = True) -> list[Grant]:
@@ -57,16 +61,18 @@ def grants(argv: Sequence[str], confinement: Confinement, *, moves: bool = True)
     system = {Path(name) for name in (*SYSTEM, *KERNEL) if os.path.exists(name)} | _interpreters(
         argv
     )
+    written, read = (
+        [_seen(path) for path in _listed(paths)]
+        for paths in (confinement.writable, confinement.read_only)
+    )
+    moved = [(one, _unlinked(one.source)) for one in confinement.placed]
+    _refuse_links_into(confinement.hidden, (*written, *read, *(seen for _, seen in moved)))
     listed = {
         *_spelled(system, Access.SYSTEM),
-        *_spelled(_listed(confinement.writable), Access.WRITE),
-        *_spelled(_listed(confinement.read_only), Access.READ),
+        *(grant for seen in written for grant in seen.grants(Access.WRITE)),
+        *(grant for seen in read for grant in seen.grants(Access.READ)),
     }
-    sources = tuple(_listed(placed.source for placed in confinement.placed))
-    _refuse_links_into(
-        confinement.hidden, (*confinement.writable, *confinement.read_only, *sources)
-    )
-    placed = {grant for one in confinement.placed for grant in _placed(one, moves=moves)}
+    placed = {grant for one, seen in moved for grant in _placed(one, seen, moves=moves)}
     hidden = {
         grant
         for path in confinement.hidden
@@ -110,17 +116,66 @@ def _listed(paths: Iterable[Path]) -> Iterator[Path]:
         yield path
 
 
-def _refuse_links_into(hidden: Iterable[Path], listed: Iterable[Path]) -> None:
+@dataclass(frozen=True)
+class _Seen:
+    """A listed path and what it led to at one moment: an agent may exchange it at any other."""
+
+    path: Path
+    source: Path
+    held: tuple[int, int]
+
+    def grants(self, access: Access) -> Iterator[Grant]:
+        for name in {Path(os.path.normpath(self.path)), self.source}:
+            yield Grant(path=name, source=self.source, access=access, held=self.held)
+
+
+def _seen(path: Path) -> _Seen:
+    """Raises SandboxError when something else came into its place meanwhile."""
+    source = path.resolve()
+    try:
+        descriptor = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            found = os.fstat(descriptor)
+            # The kernel's word for where the descriptor is: no link on the way can change it.
+            same = os.readlink(f"/proc/self/fd/{descriptor}") == str(source)
+            same = same and not stat.S_ISLNK(found.st_mode)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        same = False
+    if not same:
+        raise _exchanged(path)
+    return _Seen(path, source, (found.st_dev, found.st_ino))
+
+
+def _unlinked(path: Path) -> _Seen:
+    """Of a path that was resolved before: a link that came since leads elsewhere."""
+    seen = _seen(next(_listed([path])))
+    if seen.source != Path(os.path.normpath(path)):
+        raise _exchanged(path)
+    return seen
+
+
+def _exchanged(path: Path) -> SandboxError:
+    return SandboxError(
+        f"{path} was exchanged while it was looked at.",
+        hint="End the program that moves it or puts links in its place, then try again.",
+        code="exchanged_meanwhile",
+    )
+
+
+def _refuse_links_into(hidden: Iterable[Path], listed: Iterable[_Seen]) -> None:
     # By name a listed path may lie in a hidden folder, as the harness's own do. Through a link it
     # may not: whoever made the link would open the hidden folder.
     for secret in hidden:
         names = {Path(os.path.normpath(secret)), secret.resolve()}
-        for path in listed:
-            if not path.resolve().is_relative_to(secret.resolve()):
+        for seen in listed:
+            if not seen.source.is_relative_to(secret.resolve()):
                 continue
-            if not any(Path(os.path.normpath(path)).is_relative_to(name) for name in names):
+            path = Path(os.path.normpath(seen.path))
+            if not any(path.is_relative_to(name) for name in names):
                 raise SandboxError(
-                    f"The confinement lists {path}, which leads to {path.resolve()}, inside the"
+                    f"The confinement lists {path}, which leads to {seen.source}, inside the"
                     f" hidden {secret}.",
                     hint="Remove the link.",
                     code="link_into_hidden",
@@ -136,14 +191,11 @@ def _spelled(paths: Iterable[Path], access: Access) -> Iterator[Grant]:
             yield Grant(path=name, source=source, access=access)
 
 
-def _placed(placed: Placed, *, moves: bool) -> Iterator[Grant]:
+def _placed(placed: Placed, seen: _Seen, *, moves: bool) -> Iterator[Grant]:
     access = Access.WRITE if placed.writable else Access.READ
-    source = placed.source.resolve()
-    if moves:
-        for name in {Path(os.path.normpath(placed.path)), placed.path.resolve()}:
-            yield Grant(path=name, source=source, access=access)
-    else:
-        yield Grant(path=source, source=source, access=access)
+    names = {Path(os.path.normpath(placed.path)), placed.path.resolve()}
+    for name in names if moves else {seen.source}:
+        yield Grant(path=name, source=seen.source, access=access, held=seen.held)
 
 
 def _behind_a_link(grant: Grant, ordered: Sequence[Grant]) -> bool:

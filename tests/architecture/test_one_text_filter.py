@@ -8,6 +8,7 @@ MAY_WRITE = {
     "harness.cli.output": "the way to a terminal",
     "harness.judge.client": "runs inside the sandbox alone, and passes on what the judge wrote",
     "harness.run_logger.logger": "runs in a person's own process, outside the harness; filtered",
+    "harness.sandbox.as_granted": "starts a program; its output is that program's log",
     "harness.sandbox.gateway_listen": "starts a program; its output is that program's log",
     "harness.sandbox.landlock_exec": "starts a program; its output is that program's log",
     "harness.sandbox.probe": "is read by the harness",

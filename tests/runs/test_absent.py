@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from harness.artifacts.code_snapshot import Snapshot
+from harness.domain.sandbox import Placed
 from harness.runs.absent import absent_findings
 from harness.runs.workspace import Workspace
 from tests.gates.evidence import run
@@ -13,7 +14,12 @@ def test_the_plans_table_is_read_where_the_harness_says_and_never_declared(tmp_p
     for name in ("train.csv", "other.csv"):
         (tmp_path / name).write_text("x,y\n")
     workspace = Workspace(
-        path=tmp_path / "work", root=tmp_path, moves=True, read_only=(), given=("train.train.csv",)
+        path=tmp_path / "work",
+        root=tmp_path,
+        moves=True,
+        read_only=(),
+        given=("train.train.csv",),
+        run_dir=Placed(path=tmp_path / "run", source=tmp_path / "run"),
     )
     snapshot = Snapshot(hash="h", files={"train.py": "1"}, links={})
     told = {}
