@@ -123,6 +123,26 @@ def test_a_heartbeat_is_no_progress(tmp_path: Path) -> None:
     assert_equal(run)
 
 
+def test_of_three_replicas_two_go_on_when_one_dies(tmp_path: Path) -> None:
+    case = {"open": True, "die": {"2": 2}, "pause": 0.05}
+    run = Replicas(tmp_path, case, {"sync_every": 3}, replicas=3).start()
+    # Of those who were in the exchange one may be left behind, and heal in another's stead.
+    run.until(
+        lambda: (
+            "stopped" in run.told(2) and min(run.standing(one)["round"] for one in range(3)) > 5
+        )
+    )
+    (tmp_path / "rounds").write_text(str(run.standing(0)["round"] + 3))
+    assert run.wait() == 0, run.err
+    assert run.digest(0) == run.digest(1) == run.digest(2)
+    rows = {row["epoch"]: row["metrics"] for row in run.rows() if row["event"] == "epoch"}
+    assert {row["participants"] for row in rows.values()} <= {1, 2, 3}
+    assert rows[len(rows) - 1]["participants"] == 3
+    assert list(rows) == list(range(len(rows)))  # no round was left out
+    times = json.loads((tmp_path / "run" / "samples.json").read_text())["times"]
+    assert max(times) - min(times) <= 1
+
+
 def test_a_replica_with_nan_is_named_and_the_others_go_on_without_it(tmp_path: Path) -> None:
     run = Replicas(tmp_path, {"rounds": 8, "nan": 1}, {"sync_every": 3}).start()
     assert run.wait() == 0, run.err
