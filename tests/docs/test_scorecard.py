@@ -114,6 +114,7 @@ AREAS = (
     "Watching",
     "Checkpoints",
     "Training programs",
+    "Replicas",
     "Ledger and projections",
     "Hooks, doctor, plugin",
     "Installing",
