@@ -1,14 +1,13 @@
 """Faults to note in a run's rows, and when the rows were written."""
 
 import math
-from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
 from harness.artifacts.held_rows import Metrics
 from harness.artifacts.metrics_file import Row, place, values
+from harness.artifacts.resume_check import ResumeCheck
 from harness.clock import parse_iso
-from harness.domain.plain_text import one_line
 
 REPEATED_ROWS = 20
 """Equal losses in a row that are noted: even on a plateau the last digits move."""
@@ -26,11 +25,11 @@ class MetricsNotes:
         self.non_finite = 0
         self.first_bad_place: float | None = None
         self._repeated = RepeatedLosses()
-        self._missing: str | None = None
+        self._resumes = ResumeCheck()
 
     def look(self, row: Row) -> None:
         """Each row of the file."""
-        self._missing = next(iter(not_restored([row])), self._missing)
+        self._resumes.take(row)
 
     def take(self, row: Row) -> None:
         """Each row that holds."""
@@ -58,8 +57,8 @@ class MetricsNotes:
         if metrics.resumed:
             more = f" ({metrics.resumed} times in all)" if metrics.resumed > 1 else ""
             notes.append(f"resumed at {metrics.resumed_at}" + more)
-        if self._missing is not None:
-            notes.append(f"a resume was not exact: {self._missing} not restored")
+        if (why := self._resumes.newest) is not None:
+            notes.append(f"a resume was not exact: {why}")
         return notes
 
 
@@ -68,18 +67,6 @@ def bad_values(row: Row) -> int:
     return sum(
         1 for _, value in values(row) if isinstance(value, float) and not math.isfinite(value)
     )
-
-
-def not_restored(rows: Iterable[Row]) -> list[str]:
-    """The missing parts of each resume that was not exact, as the training named them."""
-    resumes = []
-    for row in rows:
-        if row.get("event") == "resume" and row.get("exact") is not True:
-            missing = row.get("missing")
-            names = [str(name) for name in missing] if isinstance(missing, list) else []
-            text = ", ".join(names) or "parts that it does not name"
-            resumes.append(one_line(text, _LONGEST))
-    return resumes
 
 
 class Stretch(NamedTuple):

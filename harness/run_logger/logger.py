@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import sys
 import threading
 from collections.abc import (
@@ -35,10 +34,13 @@ from harness.run_logger.ranks import (
 from harness.run_logger.run_files import (
     RowFile,
     StatusFile,
+    attempt_of,
     new_folder,
+    right_command,
     shown_path,
 )
 from harness.run_logger.values import (
+    UNSAID,
     Config,
     Stamp,
     further,
@@ -114,6 +116,8 @@ class RunLogger:
         self._status = StatusFile(run=f"{experiment}/{run}", seed=seed, attempt=attempt)
         self._status_due = 0.0
         self._resumed: str | None = None  # a resume row that waits for the start row
+        # The first epoch of earlier attempts, until this one says what it restored.
+        self._unsaid: int | None = None
         self._state = "new"  # then running, then ended
         if run_dir.is_dir() or not self._silent():
             self.checkpoint_dir.mkdir(parents=True, exist_ok=True)
@@ -140,7 +144,7 @@ class RunLogger:
             raise RefusedError(
                 f"Of what `harness train` sets, this is not set: {', '.join(missing)}. Its numbers"
                 " would belong to no run.",
-                hint=f"Start it with `{_right_command(values, again)}`.",
+                hint=f"Start it with `{right_command(values, again)}`.",
                 code="not_supervised",
             )
         every = values.get(variables.CHECKPOINT_EVERY)
@@ -166,7 +170,7 @@ class RunLogger:
         if rank == 0:
             told = (
                 f"harness: unregistered run, logged to {shown_path(folder)}; it counts for no"
-                f" experiment. To count: `{_right_command(values, command)}`."
+                f" experiment. To count: `{right_command(values, command)}`."
             )
             sys.stderr.write(f"{plain(told)}\n")
         return cls(
@@ -206,7 +210,7 @@ class RunLogger:
             row |= {} if self.registered else {"registered": False}
             if earlier is not None:
                 row["resumed_at"] = None if resumed_at is None else whole("epoch", resumed_at)
-                self.attempt = max(self.attempt, _attempt_of(earlier) + 1)
+                self.attempt = max(self.attempt, attempt_of(earlier) + 1)
                 self._status.carry_over(self._status_path)
             self._head = inside({"run": self._status.run, "attempt": self.attempt})
             row |= {"total_epochs": total_epochs, "config": plain_config(config or {})}
@@ -216,6 +220,8 @@ class RunLogger:
             self._status.total_epochs = (
                 total_epochs if total_epochs is not None else self._status.total_epochs
             )
+            if earlier is not None and self._resumed is None:
+                self._unsaid = self._rows.first_epoch()
             if self._resumed is not None:
                 now, self._resumed = self._row("resume", self._resumed), None
             self._write_status(now)
@@ -223,8 +229,8 @@ class RunLogger:
     def resumed(self, missing: Sequence[str] = ()) -> None:
         """Log that the training continues from a checkpoint, without the parts in `missing`.
 
-        A call before `start` is written after the start row. `Checkpointer.resume` and the callback
-        of transformers call it.
+        A call before `start` is written after the start row. A training that goes on and never
+        calls it is told as not exact. What `harness.training` has calls it.
         """
         if self._silent():
             return
@@ -235,6 +241,7 @@ class RunLogger:
             else:
                 self._require_running()
                 self._row("resume", row)
+                self._unsaid = None
 
     def epoch(
         self,
@@ -263,6 +270,10 @@ class RunLogger:
         with self._lock:
             if self._state != "running":
                 self._require_running()
+            if self._unsaid is not None:
+                if index > self._unsaid:
+                    self._row("resume", UNSAID)
+                self._unsaid = None
             now = self._row("epoch", row)
             self._status.note_epoch(index, at, rate, plain)
             if bad:
@@ -385,16 +396,3 @@ def _seed_of(values: Mapping[str, str]) -> int:
             f"{variables.SEED} is {given!r}; expected a whole number.",
             hint=f"Set it to one, e.g. `{variables.SEED}=1`, or leave it out: then it is 0.",
         ) from None
-
-
-def _attempt_of(row: Mapping[str, Any]) -> int:
-    value = row.get("attempt")
-    return value if isinstance(value, int) else 0
-
-
-def _right_command(values: Mapping[str, str], command: Sequence[str]) -> str:
-    experiment = values.get(variables.EXPERIMENT) or "EXP"
-    words = command[1:]
-    # In a notebook the command is the kernel's.
-    words = ["train.py"] if any("ipykernel" in word for word in words) else words
-    return f"harness train {experiment} -- {shlex.join(['python', *words])}"

@@ -4,8 +4,10 @@ import contextlib
 import itertools
 import json
 import os
+import shlex
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import (
     dataclass,
     fields,
@@ -70,6 +72,19 @@ def shown_path(folder: Path) -> Path:
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
+def right_command(values: Mapping[str, str], command: Sequence[str]) -> str:
+    experiment = values.get(variables.EXPERIMENT) or "EXP"
+    words = command[1:]
+    # In a notebook the command is the kernel's.
+    words = ["train.py"] if any("ipykernel" in word for word in words) else words
+    return f"harness train {experiment} -- {shlex.join(['python', *words])}"
+
+
+def attempt_of(row: Mapping[str, Any]) -> int:
+    value = row.get("attempt")
+    return value if isinstance(value, int) else 0
+
+
 def _made(base: Path, own: str, *, shared: bool) -> Path:
     base.mkdir(exist_ok=True)
     ignored = base / ".gitignore"
@@ -109,6 +124,18 @@ class RowFile:
                 if isinstance(row, dict):
                     return row
         return {} if any(line.strip() for line in lines) else None
+
+    def first_epoch(self) -> int | None:
+        """Of the first row of values in the first 64 KiB."""
+        with self._path.open("rb") as stream:
+            lines = stream.read(_TAIL_BYTES).split(b"\n")
+        for line in lines:
+            with contextlib.suppress(ValueError, RecursionError):
+                row = json.loads(line)
+                if isinstance(row, dict) and row.get("event") == "epoch":
+                    epoch = row.get("epoch")
+                    return epoch if isinstance(epoch, int) else None
+        return None
 
     def append(self, line: bytes) -> None:
         """Append a row with its line end. Raises OSError when the disk is full."""

@@ -25,6 +25,8 @@ _OUR_KEYS = frozenset(
 _BOOLS = ("bool", "torch.bool")
 _MILLISECONDS = tuple(f"{count:03d}Z" for count in range(1000))
 _MOST_KEYS = 10_000
+UNSAID = '"exact":false,"missing":[],"note":"log.resumed was not called"'
+"""Of a row of a training that goes on, and does not say what it restored."""
 _keys: dict[Any, str] = {}
 """A metric's name -> its JSON text with the colon."""
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.artifacts.content import open_regular
-from harness.artifacts.metrics_file import Row
-from harness.artifacts.metrics_notes import not_restored
 from harness.artifacts.resources import Summary
+from harness.artifacts.resume_check import ResumeCheck
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import ABSENT, BYPASSED, Finding
 from harness.domain.plain_text import plain
@@ -121,12 +120,11 @@ def leftovers(run: Run, left: int) -> list[Finding]:
     ]
 
 
-def not_exact(run: str, resumes: Iterable[Row]) -> list[Finding]:
-    parts = not_restored(resumes)
-    if not parts:
+def not_exact(run: str, resumes: ResumeCheck) -> list[Finding]:
+    if resumes.newest is None:
         return []
-    message = f"{run} went on after a stop without all that it had: {parts[-1]} not put back."
-    return [finding("resume_not_exact", message, run=run, resumes=len(parts))]
+    message = f"{run} went on after a stop, but not exactly: {resumes.newest}."
+    return [finding("resume_not_exact", message, run=run, resumes=resumes.count)]
 
 
 def findings_of(run: Run, program: str) -> list[Finding]:

@@ -1,11 +1,12 @@
-"""SIGTERM and Ctrl-C for a supervisor: taken once, and never while a run is ended or closed."""
+"""SIGTERM, Ctrl-C and a closed terminal for a supervisor: taken once, and never while a run is
+ended or closed."""
 
 import contextlib
 import signal
 import threading
 from collections.abc import Iterator
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Interrupts:
@@ -17,7 +18,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:
-        """Inside, the two signals come here; one that the process ignores stays ignored."""
+        """Inside, these signals come here; one that the process ignores stays ignored."""
         # Python runs signal handlers, and lets one be set, only in the main thread.
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -5,7 +5,6 @@ The run logger reads the clock and writes the row at once. So a row is there at 
 time. The times of looks are the supervisor's: nothing here trusts the training.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -13,13 +12,13 @@ from typing import Any
 
 from harness.artifacts.metrics_file import Row, Tail, belonging
 from harness.artifacts.metrics_notes import SLACK_S, time_of
+from harness.artifacts.resume_check import ResumeCheck
 from harness.clock import Clock, iso
 from harness.domain.findings import CLOCK_SET, Finding
 from harness.runs.tellings import Tellings
 
 _CLOCK_S = 1.0
 """How far wall clock and monotonic clock may drift apart before row times prove nothing."""
-_MOST_RESUMES = 100
 _LEAST = 2
 """One late row is a disk that stalled between clock and write; the next row reads the clock only
 after that write."""
@@ -40,8 +39,7 @@ class RunRows:
         self.logged: dict[str, Any] = {}
         """The configuration that training said it had."""
         self.checkpoints = Tellings()
-        self.resumes: deque[Row] = deque(maxlen=_MOST_RESUMES)
-        """The newest of them."""
+        self.resumes = ResumeCheck()
 
     @property
     def seen(self) -> bool:
@@ -61,6 +59,7 @@ class RunRows:
         return own
 
     def _note(self, row: Row) -> None:
+        self.resumes.take(row)
         event = row.get("event")
         if event in ("start", "attempt"):
             self._start, self.end = self._start or row, None
@@ -70,8 +69,6 @@ class RunRows:
             self.total_epochs = total if type(total) is int else self.total_epochs
         elif event == "checkpoint":
             self.checkpoints.take(row)
-        elif event == "resume":
-            self.resumes.append(row)
         elif event == "end":
             self.end = row
 

@@ -84,8 +84,8 @@ def train(
     has no completed run of this code and command yet.
 
     The first run that does not complete ends the call: the next seeds would meet the same code.
-    Runs that a dead supervisor left are closed first. After SIGTERM or Ctrl-C the run is ended and
-    closed as cancelled, and KeyboardInterrupt is raised.
+    Runs that a dead supervisor left are closed first. After SIGTERM or Ctrl-C, or when its
+    terminal is closed, the run is ended and closed as cancelled, and KeyboardInterrupt is raised.
 
     Args:
         resume: each seed's newest stopped run goes on, in its own folder, as its next attempt.

@@ -44,6 +44,7 @@ from harness.training.checkpoint_store import (
     Saved,
 )
 from harness.training.training_state import (
+    averages,
     capture,
     load,
     plain,
@@ -277,6 +278,7 @@ class Checkpointer:
         missing += [
             f"{name} (saved, not used here)" for name in state["parts"] if name not in self._parts
         ]
+        missing += averages(self._model, *self._parts.values())
         missing += restore_random(state.get("random") or {})
         if not saved.done and (
             self._loader is not None and getattr(self._loader, "num_workers", 0) > 0

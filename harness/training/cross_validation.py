@@ -98,6 +98,8 @@ class CrossValidation:
     def run(self) -> list[Fold]:
         """All folds; those done before are read back. The best fold's model is logged as final."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.first:
+            self._log.resumed()
         folds = [self._done(fold) or self._fit(fold) for fold in range(len(self))]
         chosen = self.best(folds) or folds[-1]
         self._log.checkpoint_saved(chosen.path, epoch=chosen.fold, final=True)

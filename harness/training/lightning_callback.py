@@ -2,7 +2,7 @@
 
 with RunLogger.from_environment() as log:
     trainer = Trainer(default_root_dir=log.checkpoint_dir, callbacks=[LightningCallback(log)])
-    trainer.fit(model, loader)
+    trainer.fit(model, loader, ckpt_path=whole_checkpoint(log.checkpoint_dir))
 """
 
 import pickle
@@ -27,6 +27,7 @@ from harness.training.callback_rows import (
     measured,
     numbers,
 )
+from harness.training.training_state import random_state, restore_random
 
 # Two packages have the same classes, but not as one: the trainer's package must be the callback's.
 if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
@@ -38,6 +39,16 @@ else:
         from pytorch_lightning import Callback, LightningModule, Trainer
 
 
+_RANDOM = "harness_random"
+_UNREADABLE = (
+    OSError,
+    RuntimeError,
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    pickle.UnpicklingError,
+)
 _ACCURACY = re.compile(r"(?:^|[^a-z])acc(?:uracy)?(?:[^a-z]|$)", re.IGNORECASE)
 
 
@@ -45,6 +56,9 @@ class LightningCallback(Callback):  # type: ignore[misc] # the library is not fo
     """One row an epoch: what the module logged, else the mean loss of its batches; `grad_norm` (the
     largest seen), `steps_per_second`, `gpu_memory_mb`, and `skipped_batches`, for which
     `training_step` returned None (a common way to hide a NaN).
+
+    Checkpoints that are saved while it is there hold the random numbers too, and a resume at an
+    epoch's end is exact; else the run names what was not restored.
 
     The callback starts the log; its owner ends it. It logs the checkpoints of ModelCheckpoint, and
     saves those that the plan's `checkpoint_every` asks for. Raises UsageError when checkpoints
@@ -63,6 +77,24 @@ class LightningCallback(Callback):  # type: ignore[misc] # the library is not fo
         wait."""
         self._norm: Any = None
         self._batches = self._skipped = 0
+        self._restored: Mapping[str, Any] | None = None
+        """What the checkpoint held from which the training goes on."""
+        self._missing: list[str] = []
+
+    def on_save_checkpoint(
+        self, _trainer: Trainer, _module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        checkpoint[_RANDOM] = random_state()
+
+    def on_load_checkpoint(
+        self, _trainer: Trainer, _module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        self._restored = {name: checkpoint.get(name) for name in (_RANDOM, "loops")}
+
+    def on_fit_start(self, _trainer: Trainer, _module: LightningModule) -> None:
+        # Before the loader draws the order of the first epoch.
+        if self._restored is not None:
+            self._missing = restore_random(self._restored[_RANDOM] or {})
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if not trainer.is_global_zero:
@@ -72,6 +104,9 @@ class LightningCallback(Callback):  # type: ignore[misc] # the library is not fo
             _require_best(saver)
         total = trainer.max_epochs if trainer.max_epochs and trainer.max_epochs > 0 else None
         resumed_at = trainer.current_epoch or None
+        if self._restored is not None:
+            missing = [*self._missing, *_not_restored(trainer, self._restored)]
+            self._log.resumed(missing)
         self._log.start(total, dict(pl_module.hparams), resumed_at=resumed_at)
         if resumed_at is not None:
             self._log_checkpoints(trainer, None)
@@ -171,13 +206,50 @@ class LightningCallback(Callback):  # type: ignore[misc] # the library is not fo
             self._log.checkpoint_saved(path, epoch=epoch)
 
 
+def whole_checkpoint(folder: Path) -> str | None:
+    """The newest checkpoint below `folder` that can be read; None without any."""
+    found = []
+    for path in folder.rglob("*.ckpt"):
+        try:
+            held = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+            found.append((held["epoch"], held["global_step"], path.stat().st_mtime_ns, path))
+        except _UNREADABLE:
+            continue
+    return str(max(found)[-1]) if found else None
+
+
+def _not_restored(trainer: Trainer, restored: Mapping[str, Any]) -> list[str]:
+    """Names of what Lightning and this callback did not restore."""
+    missing = []
+    loops = (restored["loops"] or {}).get("fit_loop") or {}
+    batches = loops.get("epoch_loop.batch_progress") or {}
+    if not batches.get("is_last_batch"):
+        missing.append("the place within the epoch")
+    own = (loader for loader in _loaders(trainer) if getattr(loader, "generator", None))
+    if any(True for _ in own):
+        missing.append("random numbers of the loader's own generator")
+    if trainer.world_size > 1:
+        missing.append("random numbers of the other processes")
+    on_gpu = trainer.strategy.root_device.type == "cuda"
+    if on_gpu and not torch.are_deterministic_algorithms_enabled():
+        missing.append("order of sums on the GPU (torch.use_deterministic_algorithms is off)")
+    return missing
+
+
+def _loaders(trainer: Trainer) -> list[Any]:
+    loaders = trainer.train_dataloader
+    if isinstance(loaders, Mapping):
+        return list(loaders.values())
+    return list(loaders) if isinstance(loaders, list | tuple) else [loaders]
+
+
 def _epoch_in(path: Path) -> int | None:
     """The epoch that a checkpoint of Lightning holds; None for a file of another form."""
     if not path.is_file():
         return None
     try:
         epoch = torch.load(path, map_location="cpu", mmap=True, weights_only=True)["epoch"]
-    except (OSError, RuntimeError, ValueError, KeyError, TypeError, pickle.UnpicklingError):
+    except _UNREADABLE:
         return None
     return epoch if isinstance(epoch, int) else None
 

@@ -83,6 +83,8 @@ class Search:
 
     def run(self, objective: Callable[[optuna.Trial], float], *, trials: int) -> optuna.Study:
         """Run until `trials` have ended, those before a resume included; one row a trial."""
+        if self.first:
+            self._log.resumed()
         # Each trial has a sampler of its own, seeded by the search's seed and the trial's place.
         # One seeded sampler for all would draw its first values again after a resume.
         for place in range(self.first, trials):
@@ -137,12 +139,20 @@ def repair_journal(path: Path) -> None:
             stream.truncate(whole)
 
 
+def _not_restored(study: optuna.Study, trial: FrozenTrial) -> list[str]:
+    open_ones = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    left = [str(one.number) for one in open_ones if one.number < trial.number]
+    missing = [f"what the {type(study.sampler).__name__} would have drawn"]
+    return missing + ([f"trials that were running ({', '.join(left)})"] if left else [])
+
+
 class OptunaCallback:
     """Row n is trial n: `metric`, `best`, `seconds`, and its numeric parameters as param/<name>.
 
     Optuna counts a trial as failed whose value is NaN, or that raised an error named by `catch`:
     the row says NaN for both. A pruned or failed trial has `pruned` or `failed`. The callback
-    starts the log; in a study that was loaded again it names the first trial.
+    starts the log; in a study that was loaded again it names the first trial, and what such a study
+    does not keep: a `Search` goes on exactly.
     """
 
     def __init__(
@@ -154,6 +164,8 @@ class OptunaCallback:
     def __call__(self, study: optuna.Study, trial: FrozenTrial) -> None:
         if not self._begun:
             self._begun = True
+            if trial.number:
+                self._log.resumed(_not_restored(study, trial))
             self._log.start(
                 self._total, {"study": study.study_name}, resumed_at=trial.number or None
             )

@@ -1,12 +1,14 @@
 """The state of a training as tensors and plain types, for `torch.load(weights_only=True)`."""
 
+import gc
 import pickle
 import random
+import re
 from collections import (
     Counter,
     OrderedDict,
 )
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ _UNREADABLE = (
     TypeError,
     AttributeError,
 )
+_AVERAGE = re.compile(r"^EMA(Model)?$|ModelEm[aA]|ExponentialMovingAverage|^AveragedModel$")
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
@@ -130,6 +133,23 @@ def restore_random(state: Mapping[str, Any]) -> list[str]:
 
 def _has(state: Mapping[str, Any], name: str) -> bool:
     return state.get(name) is not None
+
+
+def averages(*saved: Any) -> list[str]:
+    """Averages of weights (EMA, SWA) that live beside the model and are not among `saved`."""
+    known = {id(part) for whole in saved for part in (whole, *_parts_of(whole))}
+    left = {
+        type(found).__name__
+        for found in gc.get_objects()
+        if _AVERAGE.search(type(found).__name__)
+        and id(found) not in known
+        and callable(getattr(type(found), "state_dict", None))
+    }
+    return [f"the average of the weights, {name} (pass it in `more`)" for name in sorted(left)]
+
+
+def _parts_of(part: Any) -> Iterable[Any]:
+    return part.modules() if isinstance(part, torch.nn.Module) else ()
 
 
 def capture(part: Any, name: str) -> Any:

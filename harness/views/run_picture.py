@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
-from harness.artifacts.metrics_notes import not_restored
 from harness.artifacts.resources import Summary
+from harness.artifacts.resume_check import ResumeCheck
 from harness.detectors.alarm import PREDICT_FAILS, Alarm, open_alarms
 from harness.detectors.metric_names import MetricRole, role_of
 from harness.detectors.rows import row_from
@@ -61,8 +61,7 @@ class RunPicture:
         self.used: Summary = {}
         """Peak and mean of what it used of its machine, where the supervisor looked."""
         self.resumes = 0
-        self.not_put_back: str | None = None
-        """What the newest inexact resume did not restore."""
+        self.resume_check = ResumeCheck()
         self.first_time: float | None = None
         self.last_time: float | None = None
         """Unix seconds, from the rows."""
@@ -81,6 +80,7 @@ class RunPicture:
     def feed(self, plain: Mapping[str, Any]) -> list[Alarm]:
         """Add a row; returns the alarms that it raises or ends."""
         self.rows += 1
+        self.resume_check.take(dict(plain))
         row = row_from(plain, self.rows)
         if row.event == "epoch":
             self.measured += bool(row.metrics) or row.learning_rate is not None
@@ -130,11 +130,8 @@ class RunPicture:
 
     def notes(self) -> list[str]:
         """Notes on the rows for a person."""
-        return (
-            []
-            if self.not_put_back is None
-            else [f"inexact resume: {self.not_put_back} not restored"]
-        )
+        why = self.resume_check.newest
+        return [] if why is None else [f"the resume was not exact: {why}"]
 
     @property
     def word(self) -> str:
@@ -272,8 +269,6 @@ class RunPicture:
             if isinstance(at, int | float):
                 for trace in self.traces.values():
                     trace.drop_from(at)
-        elif event == "resume":
-            self.not_put_back = next(iter(not_restored([dict(plain)])), self.not_put_back)
         elif event == "checkpoint":
             self.checkpoints += 1
             epoch = plain.get("epoch")

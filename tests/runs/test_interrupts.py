@@ -23,7 +23,7 @@ def send(number: int = signal.SIGTERM) -> None:
     os.kill(os.getpid(), number)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_first_raises_and_further_ones_do_not(number: int) -> None:
     interrupts = Interrupts()
     before = signal.getsignal(number)

@@ -1,11 +1,13 @@
 """Limits end everything that a run started, also what ran away; TERM comes first."""
 
+import fcntl
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -316,6 +318,34 @@ def test_a_second_signal_while_a_run_is_ended_changes_nothing(
     finally:
         supervisor.terminate()
     assert supervisor.wait(timeout=60) != 0
+    run = project.ledger.run("exp-0001", "run-01")
+    assert run.status is RunStatus.CANCELLED
+    assert not is_alive(run)
+
+
+def test_a_run_whose_terminal_closes_is_cancelled(
+    project: Project, root: Path, tmp_path: Path
+) -> None:
+    """The kernel sends SIGHUP, and nobody reads what the supervisor says."""
+    (root / "train.py").write_text(STUBBORN)
+    ours, theirs = os.openpty()
+    metrics = project.layout.run("exp-0001", "run-01", "metrics")
+    words = [sys.executable, "-P", "-I", "-m", "harness", "train", "exp-0001", "--sandbox", "none"]
+    words += ["--reason", "A test of its terminal.", "--", sys.executable, "train.py"]
+
+    def attach() -> None:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    supervisor = subprocess.Popen(words, cwd=root, preexec_fn=attach, **streams)
+    os.close(theirs)
+    try:
+        wait_until(lambda: metrics.exists() and metrics.read_bytes().count(b"\n") == 1)
+    finally:
+        os.close(ours)
+    assert supervisor.wait(timeout=60) == 130
     run = project.ledger.run("exp-0001", "run-01")
     assert run.status is RunStatus.CANCELLED
     assert not is_alive(run)

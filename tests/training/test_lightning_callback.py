@@ -245,3 +245,27 @@ def test_case_23_a_best_by_the_other_direction_is_refused(
     assert raised.value.code == "direction_differs"
     assert raised.value.hint == f"Pass ModelCheckpoint(mode={right!r})."
     assert not [row for row in rows(tmp_path) if row["event"] == "epoch"]
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_a_resume_is_exact_at_an_epochs_end_and_says_what_it_is_not_within_one(
+    library: Any, tmp_path: Path, within: bool
+) -> None:
+    every = {"every_n_train_steps": 5} if within else {"save_top_k": -1}
+    saver = library.callbacks.ModelCheckpoint(dirpath=tmp_path / "checkpoints", **every)
+    fit(library, tmp_path, line(library), callbacks=[saver], every=None)
+    module = importlib.import_module("harness.training.lightning_callback")
+    (tmp_path / "checkpoints/torn.ckpt").write_bytes(b"PK")
+    newest = module.whole_checkpoint(tmp_path / "checkpoints")
+    assert newest is not None
+    fit(library, tmp_path, line(library), max_epochs=5, resume=newest, every=None)
+    (said,) = [row for row in rows(tmp_path) if row["event"] == "resume"]
+    assert said["missing"] == (["the place within the epoch"] if within else [])
+    held = torch.load(newest, weights_only=True)
+    del held["harness_random"]
+    torch.save(held, newest)
+    fit(library, tmp_path, line(library), max_epochs=6, resume=newest, every=None)
+    said = [row for row in rows(tmp_path) if row["event"] == "resume"][-1]
+    assert said["missing"][:3] == [
+        f"random numbers of {one}" for one in ("python", "numpy", "torch")
+    ]

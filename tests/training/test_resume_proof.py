@@ -13,12 +13,14 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("optuna")
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
+pytest.importorskip("lightning")
+pytest.importorskip("lightgbm")
 
 from harness.domain.statuses import GateName, Verdict  # noqa: E402
 from harness.gates.check import check_gate  # noqa: E402  a library may be missing
 from harness.gates.findings import FINDINGS  # noqa: E402
 from tests.training.kills import prove  # noqa: E402
-from tests.training.resume_proof import FORKED, KINDS, proved  # noqa: E402
+from tests.training.resume_proof import FORKED, KINDS, TOLD, proved  # noqa: E402
 from tests.training.supervised import TORCH, Place  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
@@ -35,6 +37,11 @@ def one_thread():
 @pytest.mark.parametrize("kind", [kind for kind in FORKED if kind != "torch"])
 def test_one_moment(tmp_path, kind):
     prove(FORKED[kind], tmp_path, moments=1, seed=len(kind), unbroken_lives=1)
+
+
+@pytest.mark.parametrize("kind", ["average_of_weights", "loop_by_hand"])
+def test_one_moment_of_what_is_told(tmp_path, kind):
+    prove(TOLD[kind], tmp_path, moments=1, seed=len(kind), unbroken_lives=1, told=True)
 
 
 def judged(place, experiment):

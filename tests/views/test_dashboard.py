@@ -423,4 +423,4 @@ def test_a_resume_that_is_not_exact_is_on_the_screen(tmp_path: Path) -> None:
     ]
     follower = LogFollower([written(tmp_path / "metrics.jsonl", rows)], clock)
     follower.poll(seconds=1)
-    assert "note: inexact resume: optimizer not restored" in text_of(follower)
+    assert "note: the resume was not exact: optimizer not restored" in text_of(follower)
