@@ -1,5 +1,6 @@
 """What the files of one reading share: sessions span files, and a fork or a copy counts once."""
 
+from harness.traces.seen import SeenKeys
 from harness.traces.seen_before import SeenBefore
 from harness.traces.session_notes import SessionNotes
 
@@ -7,7 +8,7 @@ from harness.traces.session_notes import SessionNotes
 class Book:
     def __init__(self, *, files: int) -> None:
         self.before = SeenBefore(files)
-        self.chats: set[str] = set()
+        self.chats = SeenKeys()
         """Ids of states of conversations without ids of their own."""
         self.sessions: dict[str, SessionNotes] = {}
         self.calls: dict[str, str] = {}

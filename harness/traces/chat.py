@@ -28,7 +28,7 @@ class Chat:
     """One conversation, message by message."""
 
     def __init__(self, tally: Tally, book: Book, *, session: str, line: int = 1) -> None:
-        self._tally, self._seen, self._line = tally, book.chats, line
+        self._tally, self._seen, self.line = tally, book.chats, line
         self._thread, self._notes = Thread(session), book.notes(session)
         self._chain = b""
 
@@ -36,18 +36,21 @@ class Chat:
         for message in messages:
             if not isinstance(message, dict):
                 self._tally.non_object_rows += 1
-                continue
-            if (ended := self._message(message, model)) is not None:
+            elif (ended := self.take(message, model)) is not None:
                 yield ended
-        if (ended := self._thread.end("end")) is not None:
+        if (ended := self.end()) is not None:
             yield ended
+
+    def end(self) -> State | None:
+        return self._thread.end("end")
 
     def close(self, outcome: Mapping[str, Any]) -> None:
         """What is known of the whole: of the last state, while it is open."""
         if self._thread.open is not None:
             self._thread.open.outcome |= outcome
 
-    def _message(self, message: dict[str, Any], model: str) -> State | None:
+    def take(self, message: dict[str, Any], model: str = "") -> State | None:
+        """One more message; the state that it ends, if it ends one."""
         role, thread = message.get("role"), self._thread
         said = orjson.dumps([role, message.get("content"), message.get("tool_calls")])
         self._chain = sha256(self._chain + said).digest()
@@ -88,18 +91,17 @@ class Chat:
         tally, thread = self._tally, self._thread
         tally.assistant_rows += 1
         identifier = self._chain.hex()[:20]
-        if identifier in self._seen:
+        if not self._seen.add(identifier):
             tally.copied += 1
             return thread.copied(identifier)
-        self._seen.add(identifier)
         tally.unique_msg_ids += 1
         state = State(
             id=identifier,
             thread=thread,
             model=str(message.get("model") or model),
             time=str(message.get("timestamp") or ""),
-            line=self._line,
-            last_line=self._line,
+            line=self.line,
+            last_line=self.line,
             action=[],
         )
         ended = thread.begin(state)

@@ -1,5 +1,6 @@
 """What the rows of a Claude Code transcript count to, and which of them it holds again."""
 
+from array import array
 from typing import Any
 
 import orjson
@@ -17,8 +18,8 @@ class RowCounts:
         self._rows, self._others = SeenKeys(), SeenKeys()
         """Uuids of messages, and of other rows."""
         self._ids, self._calls = SeenKeys(), SeenKeys()
-        self._parents: dict[str, int] = {}
-        """Parents that no row before had -> rows that name them."""
+        self._parents = array("q")
+        """Hashes of parents that no row before had: each may come, or be an orphan's."""
         self._waiting: set[str] = set()
         """Tool calls without a result so far."""
         self._groups: dict[int, AnswerUsage] = {}
@@ -45,8 +46,8 @@ class RowCounts:
             self._sessions.add(session)
             self.session = session
         parent = get("parentUuid")
-        if parent != self._uuid and type(parent) is str and parent and not self._had(parent):
-            self._parents[parent] = self._parents.get(parent, 0) + 1
+        if parent != self._uuid and type(parent) is str and parent and not self._had(hash(parent)):
+            self._parents.append(hash(parent))
         uuid = self._uuid = get("uuid")
         if type(uuid) is not str or not uuid:
             return False
@@ -62,8 +63,8 @@ class RowCounts:
         tally.repeated += 1
         return True
 
-    def _had(self, uuid: str) -> bool:
-        return uuid in self._rows or uuid in self._others
+    def _had(self, uuid: int) -> bool:
+        return self._rows.has(uuid) or self._others.has(uuid)
 
     def answer(
         self,
@@ -104,8 +105,6 @@ class RowCounts:
         tally = self._tally
         for usage in self._groups.values():
             usage.count(tally)
-        tally.orphan_parents = sum(
-            rows for parent, rows in self._parents.items() if not self._had(parent)
-        )
+        tally.orphan_parents = sum(not self._had(parent) for parent in self._parents)
         tally.tool_use_without_result = len(self._waiting)
         tally.sessions = len(self._sessions)

@@ -28,7 +28,10 @@ class SeenKeys:
         return True
 
     def __contains__(self, text: str) -> bool:
-        value = hash(text)
+        return self.has(hash(text))
+
+    def has(self, value: int) -> bool:
+        """Whether a text with this `hash` is in it."""
         bucket = self._buckets[value & _MASK]
         if not bucket:
             return False

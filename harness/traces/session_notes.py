@@ -24,8 +24,8 @@ class SessionNotes:
     """Messages of hooks."""
     started: dict[str, str] = field(default_factory=dict)
     """Subagent -> the call whose result names it."""
-    asked: dict[str, str] = field(default_factory=dict)
-    """Prompt of a subagent -> the call that gave it; empty when there are several."""
+    asked: dict[int, str] = field(default_factory=dict)
+    """Hash of a subagent's prompt -> the call that gave it; empty when there are several."""
     types: dict[str, str] = field(default_factory=dict)
     """Call -> the type of agent that it asked for."""
 

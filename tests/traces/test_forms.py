@@ -185,3 +185,18 @@ def test_a_message_of_any_shape_is_read(tmp_path: Path, message: Any):
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps({"messages": [OPENAI[1], message, OPENAI[-1]]}))
     assert states_of(path)[0][-1].action[-1]["text"] == "a and b"
+
+
+def test_messages_a_line_of_several_conversations_are_kept_apart(tmp_path: Path):
+    path = tmp_path / "x.jsonl"
+    rows = [
+        {"conversation_id": name, "id": f"{name}{number}", **message}
+        for number, message in enumerate((OPENAI[1], OPENAI[-1]))
+        for name in ("a", "b")
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    states, reading = states_of(path)
+    assert {state.thread.session for state in states} <= {"a", "b"}
+    assert sorted(reading.book.sessions) == ["a", "b"]
+    (tally,) = reading.tallies
+    assert (tally.sessions, tally.copied, len(states)) == (2, 1, 1)

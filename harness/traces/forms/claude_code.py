@@ -279,7 +279,7 @@ class _File:
             self._counts.call(call)
             if block["name"] in AGENT_TOOLS:
                 notes, given = self._book.notes(thread.session), block["input"]
-                prompt = str(given.get("prompt"))
+                prompt = hash(str(given.get("prompt")))
                 notes.asked[prompt] = "" if notes.asked.get(prompt, call) != call else call
                 notes.types[call] = str(given.get("subagent_type") or "")
 
@@ -330,7 +330,7 @@ class _File:
             thread.call = None
             return
         thread.call = (
-            thread.call or notes.started.get(thread.name) or notes.asked.get(asked) or None
+            thread.call or notes.started.get(thread.name) or notes.asked.get(hash(asked)) or None
         )
         thread.agent_type = thread.agent_type or notes.types.get(thread.call or "") or None
 

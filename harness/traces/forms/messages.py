@@ -1,7 +1,7 @@
 """JSON lines of chat messages, OpenAI's or Anthropic's: a conversation a line,
 `{"messages": [...]}` with `system` beside them, or a message a line, `{"role": ...}`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from harness.traces.tally import Tally
 NAME = "messages"
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _IDS = ("session_id", "conversation_id", "trace_id", "id", "instance_id")
+_OF_MESSAGES = _IDS[:3]
+"""An `id` of a message is its own."""
 
 
 def fits(rows: list[dict[str, Any]]) -> bool:
@@ -24,7 +26,7 @@ def fits(rows: list[dict[str, Any]]) -> bool:
 
 def read(path: Path, tally: Tally, book: Book) -> Iterator[State]:
     """Raises NotFoundError or UsageError when the file cannot be read."""
-    loose: list[dict[str, Any]] = []
+    loose: dict[str, Chat] = {}
     line = b"\n"
     for number, line in enumerate(file_lines(path), 1):
         tally.lines = number
@@ -36,13 +38,19 @@ def read(path: Path, tally: Tally, book: Book) -> Iterator[State]:
                 chat = Chat(tally, book, session=session, line=number)
                 yield from chat.read(_messages(row), str(row.get("model") or ""))
             elif _is_message(row):
-                loose.append(row)
+                session = _session(row, path.stem, _OF_MESSAGES)
+                if session not in loose:
+                    tally.sessions += 1
+                    loose[session] = Chat(tally, book, session=session)
+                loose[session].line = number
+                if (ended := loose[session].take(row)) is not None:
+                    yield ended
             else:
                 tally.skipped["no message"] += 1
     tally.ends_newline = line.endswith(b"\n")
-    if loose:
-        tally.sessions += 1
-        yield from Chat(tally, book, session=_session(loose[0], path.stem)).read(loose)
+    for chat in loose.values():
+        if (ended := chat.end()) is not None:
+            yield ended
 
 
 def _objects(line: bytes, number: int, tally: Tally) -> list[dict[str, Any]]:
@@ -72,8 +80,8 @@ def _text(system: Any) -> str:
     return text_of(plain_blocks(system))
 
 
-def _session(row: dict[str, Any], otherwise: str) -> str:
-    given = next((row[name] for name in _IDS if isinstance(row.get(name), str)), None)
+def _session(row: dict[str, Any], otherwise: str, names: Sequence[str] = _IDS) -> str:
+    given = next((row[name] for name in names if isinstance(row.get(name), str)), None)
     return given or otherwise
 
 
