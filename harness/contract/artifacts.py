@@ -247,11 +247,14 @@ INNER_PLAN = ".harness/plan.md"
 """Where `init --hooks plugin` puts the form of a plan: it writes nothing outside `.harness/`."""
 DRAFT = ".draft.md"
 """plans/NAME.draft.md is the next version of the plan NAME; an approval takes it over."""
+GIT_COMMON_DIR = ".git/commondir"
+"""Names another folder whose config git takes; no repository of its own has one."""
 PROTECTED: tuple[str, ...] = (
     ".claude",
     ".mcp.json",
     ".harness/hooks",
     ".git/hooks",
+    GIT_COMMON_DIR,
     ".git/config",
 )
 """Further paths that only a person changes: they decide what is enforced."""

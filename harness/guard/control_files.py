@@ -17,7 +17,12 @@ from typing import Protocol
 from harness.artifacts.content import hash_file, read_bytes
 from harness.artifacts.locate import Layout
 from harness.clock import Clock
-from harness.contract.artifacts import PLUGIN_MANIFEST, PLUGIN_PROTECTED, PROTECTED
+from harness.contract.artifacts import (
+    GIT_COMMON_DIR,
+    PLUGIN_MANIFEST,
+    PLUGIN_PROTECTED,
+    PROTECTED,
+)
 from harness.contract.installation import LOCAL_SETTINGS, MCP_SERVERS, SETTINGS
 from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError, UsageError
@@ -30,8 +35,8 @@ MISSING = "missing"
 GIT = ".git"
 CHANGED = "protected_path_changed"
 _FILES = (".git/config",)
-_NEVER_MADE = (MCP_SERVERS, *PLUGIN_PROTECTED)
-"""An empty one would be a fault of its own: Claude Code would say that it cannot read it."""
+_NEVER_MADE = (MCP_SERVERS, GIT_COMMON_DIR, *PLUGIN_PROTECTED)
+"""An empty one would be a fault of its own: Claude Code or git would say so."""
 _UNREADABLE = "unreadable"
 _GIT_CONFIG = ".git/config"
 _OF = "#"
@@ -215,7 +220,7 @@ def note_changes(
     experiment: str | None,
 ) -> None:
     """Record each entry that counts and is not as `before`, once a change. A new repository is no
-    change."""
+    change: git makes no common folder in it."""
     after = listing(root, names)
     had_git = any(path.startswith(GIT) for path in before)
     known = {
@@ -225,7 +230,8 @@ def note_changes(
         expected, actual = before.get(entry, MISSING), after.get(entry, MISSING)
         if not is_change(entry, expected, actual) or not is_grave(file_and_part(entry)[1]):
             continue
-        if entry.startswith(GIT) and not had_git:
+        is_new = entry.startswith(GIT) and not had_git and entry != GIT_COMMON_DIR
+        if is_new:
             continue
         if (entry, expected, actual, experiment) not in known:
             ledger.note_tampering(

@@ -33,10 +33,9 @@ def test_missing_paths_are_made_so_that_they_can_be_bound(tmp_path: Path) -> Non
     repository(tmp_path)
     assert {path.relative_to(tmp_path).as_posix() for path in protected_paths(tmp_path)} == {
         *PROTECTED
-    } - {".mcp.json"}
-    assert not (tmp_path / ".mcp.json").exists(), (
-        "an empty one is a fault that Claude Code complains about"
-    )
+    } - {".mcp.json", ".git/commondir"}
+    for name in (".mcp.json", ".git/commondir"):
+        assert not (tmp_path / name).exists(), "an empty one is a fault of its own"
     assert (tmp_path / ".git" / "config").read_text() == "[core]\n"
 
 
@@ -127,3 +126,14 @@ def test_what_a_person_answers_while_it_trains_is_no_tampering(
     with watching(project, SandboxKind.NONE, lambda: "exp-0001"):
         (project.layout.root / name).write_text(text)
     assert changes(project) == []
+
+
+@pytest.mark.parametrize("sandbox", list(SandboxKind))
+def test_another_folder_for_gits_config_is_noticed(project: Project, sandbox: SandboxKind) -> None:
+    """git then runs the programs that a config outside of .git/config names."""
+    root = project.layout.root
+    repository(root)
+    protected_paths(root)
+    with watching(project, sandbox, lambda: "exp-0001"):
+        (root / ".git" / "commondir").write_text("../of an agent\n")
+    assert changes(project) == [(".git/commondir", "missing", "exp-0001")]
