@@ -20,12 +20,14 @@ from harness.ledger.text_parts import (
     closed_parts,
     text_path,
     unbroken,
+    writer_of,
 )
 
 _WRITER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\Z")
 _TAIL = 1 << 16
 DIFFERS = "differs from the ledger"
 UNREADABLE = "cannot be unpacked"
+_NO_END = "is not the end of its writer's text, and the file that goes on is missing"
 
 
 def is_writer_name(name: str) -> bool:
@@ -35,8 +37,26 @@ def is_writer_name(name: str) -> bool:
 
 
 def text_files(folder: Path) -> list[Path]:
-    """The files of the text form, by name. Raises LedgerDamagedError for a name that is no
-    writer's."""
+    """The files of the text form that grow, by name. Raises LedgerDamagedError for a name that is
+    no writer's, and for closed parts without the file that goes on behind them."""
+    paths = _tails(folder)
+    for part in _without_end(folder, paths):
+        raise LedgerDamagedError(
+            f"{part} {_NO_END}.",
+            hint="Restore the whole folder from git, or run `harness ledger export` where the"
+            " ledger is.",
+        )
+    return paths
+
+
+def _without_end(folder: Path, tails: list[Path]) -> list[Path]:
+    """Closed parts of writers that have no file in `tails`."""
+    known = {path.name.removesuffix(SUFFIX) for path in tails}
+    closed = sorted(folder.glob(f"*{SUFFIX}.gz")) if folder.is_dir() else []
+    return [path for path in closed if (writer_of(path.name) or "") not in {*known, ""}]
+
+
+def _tails(folder: Path) -> list[Path]:
     paths = sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []
     for path in paths:
         if not is_writer_name(path.name.removesuffix(SUFFIX)):
@@ -133,7 +153,10 @@ Difference = tuple[Path, int, StoredFact | None, str]
 
 def text_problems(connection: Connection, folder: Path) -> Iterator[Difference]:
     """Where text and ledger differ."""
-    for path in text_files(folder):
+    tails = _tails(folder)
+    for part in _without_end(folder, tails):
+        yield part, 1, None, _NO_END
+    for path in tails:
         writer = path.name.removesuffix(SUFFIX)
         if (gap := _gap(folder, writer)) is not None:
             yield gap

@@ -109,6 +109,21 @@ def test_a_part_that_is_gone_is_named_and_written_again(ledger, tmp_path, place)
     assert parts_of(folder) == wanted
 
 
+def test_closed_parts_without_their_end_are_no_whole_text(ledger, tmp_path):
+    folder = tmp_path / "facts"
+    export_facts(ledger, folder)
+    wanted = parts_of(folder)
+    (folder / "alice.jsonl").unlink()
+    assert len(said_of(tmp_path)) == len(wanted) - 1
+    with (
+        open_ledger(tmp_path / "clone", writer=None) as clone,
+        pytest.raises(LedgerDamagedError, match="the file that goes on is missing"),
+    ):
+        import_facts(clone, folder)
+    export_facts(ledger, folder, check=True)
+    assert parts_of(folder) == wanted
+
+
 def test_a_part_that_cannot_be_unpacked_is_named_and_written_again(ledger, tmp_path):
     folder = tmp_path / "facts"
     export_facts(ledger, folder)
