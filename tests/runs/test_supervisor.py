@@ -182,10 +182,11 @@ def test_what_training_may_touch(project: Project, run_training: Trainer, root: 
     sandbox = Unconfined()
     run_training(seeds=[1], sandbox=sandbox)
     given = sandbox.confinement
-    [placed] = given.placed
-    assert (placed.path, placed.source.parent) == (root, project.layout.workspaces)
+    code, own = given.placed
+    assert (code.path, code.source.parent) == (root, project.layout.workspaces)
     folder = project.layout.run("exp-0001", "run-01")
-    assert [path for path in given.writable if path.is_relative_to(root)] == [folder]
+    assert (own.path, own.source, own.writable, code.writable) == (folder, folder, True, False)
+    assert [path for path in given.writable if path.is_relative_to(root)] == []
     assert given.gateway_port is None
     assert given.hidden == (project.layout.state,)
     data = {root / "data/train.npz", root / "data/validation.npz"}
