@@ -229,7 +229,9 @@ def compared(trainer: Any, options: argparse.Namespace) -> dict[str, float]:
     trainer.current_gradient_accumulation_steps = 1
     trainer.model.train()
     trainer._started = True
-    ours = measured(trainer, lambda: trainer._compute_loss(trainer.model, inputs).backward())
+    trainer._prepare_inputs = lambda _batch: inputs
+    trainer.model.gradient_checkpointing_enable()  # as in training; for both
+    ours = measured(trainer, lambda: trainer.training_step(trainer.model, inputs))
     trls = measured(trainer, lambda: one_by_one(trainer, inputs))
     print(f"composed {ours[0]:.1f} ms, {ours[1]:.2f} GiB", flush=True)
     print(f"TRL's one by one {trls[0]:.1f} ms, {trls[1]:.2f} GiB", flush=True)

@@ -199,18 +199,33 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
             self._logps = out[0].detach()
         return out
 
+    def training_step(
+        self, model: Any, inputs: Any, num_items_in_batch: Any = None
+    ) -> torch.Tensor:
+        """DPO has a backward pass of its own before the rollouts' one: the graphs of both never
+        exist at once."""
+        model.train()
+        weight = self._weights()["dpo"]
+        apart = torch.zeros((), device=self.accelerator.device)
+        if weight > 0:
+            (loss,) = self.channel_losses(model, {}, {"dpo": weight}).values()
+            self._tell({"dpo": loss}, {"dpo": weight})
+            self.accelerator.backward(weight * loss)
+            apart = weight * loss.detach()
+        rest: torch.Tensor = super().training_step(model, inputs, num_items_in_batch)
+        return rest + apart
+
     def _compute_loss(self, model: Any, inputs: Inputs) -> torch.Tensor:
+        """Of the channels that learn from rollouts; in evaluation, GRPO's."""
         if not self.model.training:
             loss: torch.Tensor = super()._compute_loss(model, inputs)
             return loss
-        weights = {name: one for name, one in self._weights().items() if one > 0}
+        weights = {name: one for name, one in self._weights().items() if one > 0 and name != "dpo"}
         losses = self.channel_losses(model, inputs, weights)
-        count = self.current_gradient_accumulation_steps
-        for name, loss in losses.items():
-            # A step's value is the sum of its micro-batches'; what is logged is their mean.
-            self._note(f"channel/{name}/loss", float(loss.detach()) * count)
-            self._note(f"channel/{name}/weight", weights[name])
-        self._measure(losses)
+        self._tell(losses, weights)
+        if self._measures() and self.accelerator.sync_gradients:
+            for name, value in self._gradients.told().items():
+                self._note(name, value)
         first = next(one for one in self.model.parameters() if one.requires_grad)
         # A micro-batch in which nothing fires has a gradient of 0.
         total: torch.Tensor = first.sum() * 0
@@ -320,15 +335,19 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
     def _note(self, name: str, value: float) -> None:
         self._metrics["train"][name].append(value)
 
-    def _measure(self, losses: Mapping[str, torch.Tensor]) -> None:
+    def _tell(self, losses: Mapping[str, torch.Tensor], weights: Mapping[str, float]) -> None:
+        count = self.current_gradient_accumulation_steps
+        for name, loss in losses.items():
+            # A step's value is the sum of its micro-batches'; what is logged is their mean.
+            self._note(f"channel/{name}/loss", float(loss.detach()) * count)
+            self._note(f"channel/{name}/weight", weights[name])
+        if self._measures():
+            self._gradients.add(losses)
+
+    def _measures(self) -> bool:
         assert self.channels is not None
         every = self.channels.composition.gradients_every
-        if not every or self.state.global_step % every:
-            return
-        self._gradients.add(losses)
-        if self.accelerator.sync_gradients:
-            for name, value in self._gradients.told().items():
-                self._note(name, value)
+        return bool(every) and self.state.global_step % every == 0
 
     # Checkpoints
 

@@ -35,7 +35,7 @@ class ChannelGradients:
         cosine of a gradient of 0 is left out."""
         norms = {name: float(one.norm()) for name, one in self._sums.items()}
         rows = {f"channel/{name}/grad_norm": norm for name, norm in norms.items()}
-        for left, right in combinations(self._sums, 2):
+        for left, right in combinations(sorted(self._sums), 2):
             if norms[left] and norms[right]:
                 dot = float(self._sums[left] @ self._sums[right])
                 rows[f"channel/cosine/{left}_{right}"] = dot / (norms[left] * norms[right])
