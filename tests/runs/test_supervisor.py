@@ -185,7 +185,7 @@ def test_what_training_may_touch(project: Project, run_training: Trainer, root: 
     code, own = given.placed
     assert (code.path, code.source.parent) == (root, project.layout.workspaces)
     folder = project.layout.run("exp-0001", "run-01")
-    assert (own.path, own.source, own.writable, code.writable) == (folder, folder, True, False)
+    assert (own.path, own.source, own.writable) == (folder, folder, True)
     assert [path for path in given.writable if path.is_relative_to(root)] == []
     assert given.gateway_port is None
     assert given.hidden == (project.layout.state,)
