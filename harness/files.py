@@ -183,9 +183,11 @@ def _replacing(
                     aside = f"{temporary}.folder"
                     os.rename(place, aside, src_dir_fd=folder, dst_dir_fd=folder)
             os.replace(temporary, place, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
+        if isinstance(error, OSError) and error.filename in (None, temporary):
+            error.filename = str(path)  # a write names none
         raise
     if durable and folder is not None:
         os.fsync(folder)
@@ -230,6 +232,9 @@ def _temporary(path: Path, folder: int | None) -> tuple[int, str]:
             descriptor = os.open(name, flags, 0o600, dir_fd=folder)
         except FileExistsError:
             continue
+        except OSError as error:
+            error.filename = str(path)
+            raise
         # Without locks, as on some network file systems, `remove_leftovers` removes nothing either.
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -255,6 +260,9 @@ def lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
             fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield False
+        except OSError as error:  # no locks there
+            error.filename = str(path)
+            raise
         else:
             yield True
     finally:

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.content import read_bytes
+from harness.artifacts.content import open_regular, read_bytes
 from harness.artifacts.jsonl import LineFeed, parse_line
 from harness.clock import parse_iso
 from harness.domain.claude_folder import claude_folder
@@ -79,8 +79,19 @@ class Activity(Late):
         return (min(moments), max(moments)) if moments else None
 
 
-def read_activities(receipts: Path, transcripts: Iterable[Path]) -> list[Activity]:
-    """Every session with receipts or a transcript, by name; unreadable files are left out."""
+@dataclass(frozen=True, kw_only=True)
+class Unread(Late):
+    """What of a transcript nobody can read: calls may stand in it."""
+
+    path: Path
+    why: str
+
+
+def read_activities(
+    receipts: Path, transcripts: Iterable[Path]
+) -> tuple[list[Activity], list[Unread]]:
+    """Every session with receipts or a transcript, by name; and what could not be read."""
+    unread: list[Unread] = []
     activities: dict[str, Activity] = {}
     for path in sorted(receipts.glob("*.jsonl")):
         for name, receipt in _receipts(path):
@@ -88,11 +99,21 @@ def read_activities(receipts: Path, transcripts: Iterable[Path]) -> list[Activit
     for path in transcripts:
         try:
             session = read_session(path)
-        except UsageError:
+        except UsageError as error:
+            unread.append(Unread(path=path, why=error.message))
             continue
         activity = activities.setdefault(session.id, Activity(session=session.id))
-        activity.calls += _calls(session)
-    return [activities[name] for name in sorted(activities)]
+        calls, timeless = _calls(session)
+        activity.calls += calls
+        lost = {
+            "damaged lines": session.damaged,
+            "unreadable files of subagents": session.skipped.get("subagent file", 0),
+            "calls without a time": timeless,
+        }
+        if any(lost.values()):
+            why = ", ".join(f"{count} {what}" for what, count in lost.items() if count)
+            unread.append(Unread(path=path, why=why))
+    return [activities[name] for name in sorted(activities)], unread
 
 
 def transcript_home(environment: Mapping[str, str]) -> Path:
@@ -135,11 +156,11 @@ def _written(path: Path) -> float:
 def _holds(path: Path, texts: Iterable[bytes]) -> bool:
     try:
         with (
-            path.open("rb") as stream,
+            open_regular(path) as stream,
             mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
         ):
             return any(data.find(text) >= 0 for text in texts)
-    except (OSError, ValueError):  # ValueError: an empty file
+    except (OSError, ValueError, UsageError):  # ValueError: an empty file
         return False
 
 
@@ -174,18 +195,22 @@ def _receipts(path: Path) -> Iterator[tuple[str, Receipt]]:
             yield str(row.get("session")), receipt
 
 
-def _calls(session: TracedSession) -> list[Call]:
-    """The tool calls of the session and of all its subagents."""
+def _calls(session: TracedSession) -> tuple[list[Call], int]:
+    """The tool calls of the session and of all its subagents; how many more have no time."""
     threads: list[tuple[str | None, Sequence[TraceEvent]]] = [(None, session.events)]
     threads += [(agent.agent_type, agent.events) for agent in session.subagents]
-    calls = []
+    calls, timeless = [], 0
     for agent_type, events in threads:
         results = {event.call: event for event in events if isinstance(event, ToolResult)}
         for event in events:
-            if isinstance(event, ToolCall) and (started := _moment(event.time)) is not None:
-                result = results.get(event.id)
-                calls.append(_call(event, result, agent_type, started))
-    return calls
+            if not isinstance(event, ToolCall):
+                continue
+            started = _moment(event.time)
+            if started is None:
+                timeless += 1
+            else:
+                calls.append(_call(event, results.get(event.id), agent_type, started))
+    return calls, timeless
 
 
 def _call(

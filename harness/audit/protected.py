@@ -15,6 +15,7 @@ from harness.artifacts.trees import linked_roots
 from harness.audit.activity import (
     Activity,
     Call,
+    Unread,
     read_activities,
     transcripts_of,
 )
@@ -65,12 +66,15 @@ class AuditReport(Late):
     """Calls without a receipt of the guard, harmless ones too."""
     agents: tuple[AgentFile, ...]
     """Agent files that Claude Code may misread."""
+    unread: tuple[Unread, ...] = ()
+    """Transcripts that nobody can read, or not all of."""
 
     @property
     def clean(self) -> bool:
-        """Never when nothing was accepted: nobody knows then."""
+        """Never when nothing was accepted, or a transcript was not read: nobody knows then."""
         grave = any(change.grave for change, _ in self.changes)
-        return self.accepted is not None and not grave and not self.unguarded
+        found = grave or bool(self.unguarded) or bool(self.unread)
+        return self.accepted is not None and not found
 
 
 def audit_protected(
@@ -87,7 +91,7 @@ def audit_protected(
     layout = project.layout
     accepted = accepted_list(project)
     since = parse_iso(accepted.at) if accepted is not None else None
-    activities = activities_of(project, transcripts, since)
+    activities, unread = activities_of(project, transcripts, since)
     snapshots = _snapshots(snapshot, layout.root)
     cut = receipt_changes(project, accepted) if accepted is not None else []
     changes = [
@@ -116,6 +120,7 @@ def audit_protected(
         sessions=len(activities),
         unseen=unseen,
         agents=tuple(agent for agent in read_agents(layout.root / AGENTS) if agent.problems),
+        unread=tuple(unread),
     )
 
 
@@ -138,7 +143,7 @@ def changed_while_open(
         and not {*change.entries} <= noticed
         and (change.at is None or change.at >= opened)
     ]
-    activities = activities_of(project, transcripts, opened) if changes else []
+    activities = activities_of(project, transcripts, opened)[0] if changes else []
     return tuple(
         (
             change,
@@ -150,8 +155,8 @@ def changed_while_open(
 
 def activities_of(
     project: Project, transcripts: Iterable[Path], since: datetime | None
-) -> list[Activity]:
-    """The sessions of the project, its worktrees included."""
+) -> tuple[list[Activity], list[Unread]]:
+    """The sessions of the project, its worktrees included; and what of them was not read."""
     root = project.layout.root
     main = main_root(root)
     places = dict.fromkeys((root, main, *linked_roots(main)))

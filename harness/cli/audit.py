@@ -166,6 +166,7 @@ def _document(report: AuditReport, folders: Sequence[Path]) -> dict[str, Any]:
         "sessions": report.sessions,
         "calls_without_receipt": report.unseen,
         "transcripts": [str(folder) for folder in folders],
+        "unread": [{"path": str(one.path), "why": one.why} for one in report.unread],
         "agents": [
             {
                 "path": str(agent.path),
@@ -192,6 +193,8 @@ def _lines(report: AuditReport) -> Iterator[str]:
         yield from _call_lines(call)
     for agent in report.agents:
         yield from (f"  agent {agent.path.name}: {problem}" for problem in agent.problems)
+    for one in report.unread:
+        yield f"  transcript {one.path}: {one.why}; what stood there is not known"
     yield f"{report.sessions} sessions read; {report.unseen} calls without a guard receipt"
     yield "nothing found" if report.clean else _NEXT
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.clean_start import start_clean
+from harness.cli.disk_errors import disk_error
 from harness.cli.output import CommandGroup, emit, fail, tell
 from harness.contract.meant import FILES, MORE, OPTIONS
 from harness.domain.ids import is_experiment_id
@@ -261,6 +262,9 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.close()  # the reader is gone; Python would complain while flushing
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the boundary: a bug of ours ends as exit 3
+        known = disk_error(error, os.environ) if isinstance(error, OSError) else None
+        if known is not None:
+            fail(known.code, known.message, known.hint, known.exit_code, as_json=as_json)
         tell(traceback.format_exc())
         fail(
             "harness_failed",

@@ -108,16 +108,19 @@ class Database:
             try:
                 self._probe_once()
             except sqlite3.Error as error:
-                if (
-                    not (self.read_only and is_unopenable(error))
-                    or Path(f"{self.path}-wal").exists()
-                ):
+                if not (self.read_only and is_unopenable(error)) or self._has_log():
                     raise
-                # A read-only folder: SQLite cannot make its -shm file there. Without a -wal file
-                # nobody is writing, so reading with no locks at all is safe.
+                # SQLite cannot make its -shm file here. Without anything in a -wal file nobody is
+                # writing, so reading with no locks at all is safe.
                 self._immutable = True
                 self.close()
                 self._probe_once()
+
+    def _has_log(self) -> bool:
+        try:
+            return os.stat(f"{self.path}-wal").st_size > 0
+        except OSError:
+            return False
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:

@@ -3,6 +3,7 @@ next step."""
 
 import contextlib
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ from harness.errors import (
 _BUSY = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_MISMATCH"}
 _READ_ONLY = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
+_SHARED_MEMORY = {"SQLITE_IOERR_SHMOPEN", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_SHMMAP"}
+_LITTLE = 1 << 16
+"""Bytes: less room than SQLite needs beside the database."""
 _LOCKING = {
     "SQLITE_IOERR_LOCK",
     "SQLITE_IOERR_UNLOCK",
@@ -42,7 +46,9 @@ def is_busy(error: BaseException) -> bool:
 
 
 def is_unopenable(error: BaseException) -> bool:
-    return _is(error_name(error), {"SQLITE_CANTOPEN", "SQLITE_READONLY"})
+    """Whether the files that SQLite makes beside the database could not be made: in a folder that
+    is read-only, or on a full disk."""
+    return _is(error_name(error), {"SQLITE_CANTOPEN", "SQLITE_READONLY", *_SHARED_MEMORY})
 
 
 def translate(error: BaseException, path: Path) -> LedgerError:
@@ -68,13 +74,25 @@ def translate(error: BaseException, path: Path) -> LedgerError:
             f"{path} cannot be written, or its folder cannot ({detail}).",
             hint="Make both writable for you, or use a command that only reads.",
         )
-    if _is(name, {"SQLITE_FULL"}):
+    if _is(name, {"SQLITE_FULL"}) or (_is(name, {"SQLITE_IOERR"}) and _is_full(path.parent)):
         return LedgerError(
             f"{path} cannot grow: the disk is full ({detail}).",
-            hint="Nothing was written. Free some space and try again.",
+            hint=(
+                "Nothing was written. Free some space on its disk, or move the state directory to"
+                " another one (XDG_STATE_HOME), and try again."
+            ),
             code="ledger_disk_full",
         )
     return LedgerError(f"{path} failed: {detail}.", hint="Run `harness ledger verify`.")
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        known = os.statvfs(folder)
+    except OSError:
+        return False
+    spent = known.f_files > 0 and known.f_favail == 0
+    return spent or known.f_bavail * known.f_frsize < _LITTLE
 
 
 def damaged(path: Path, detail: str) -> LedgerDamagedError:
@@ -85,6 +103,13 @@ def damaged(path: Path, detail: str) -> LedgerDamagedError:
             "`harness ledger import` from the text form in memory/facts/."
         ),
     )
+
+
+def _elsewhere(error: OSError, path: Path) -> str:
+    """How the state directory is moved, where it is the one."""
+    name = error.filename
+    of_state = name is None or Path(os.fsdecode(name)).is_relative_to(path.parent)
+    return "; the state directory can be moved by XDG_STATE_HOME" if of_state else ""
 
 
 @contextlib.contextmanager
@@ -102,14 +127,12 @@ def translated(path: Path) -> Iterator[None]:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise LedgerReadOnlyError(
                 f"{error.filename or path} cannot be written: {error.strerror}.",
-                hint=(
-                    "Make it writable for you; the state directory can be moved by XDG_STATE_HOME."
-                ),
+                hint=f"Make it writable for you{_elsewhere(error, path)}.",
             ) from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise LedgerError(
                 f"{error.filename or path} cannot grow: {error.strerror}.",
-                hint="Free some space and try again.",
+                hint=f"Free some space on its disk and try again{_elsewhere(error, path)}.",
                 code="ledger_disk_full",
             ) from error
         raise

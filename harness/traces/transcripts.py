@@ -101,9 +101,9 @@ def agent_files(path: Path, session: str) -> Iterator[Path]:
 def _first_session(path: Path) -> str | None:
     """The session in the first row of a subagent's file: that of its parent."""
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             first = orjson.loads(stream.readline(_MOST_META))
-    except (OSError, ValueError):
+    except (OSError, ValueError, UsageError):
         return None
     return first.get("sessionId") if isinstance(first, dict) else None
 

@@ -532,7 +532,38 @@ def test_damaged_receipts_and_transcripts_hide_no_others(guarded: World):
     lines = transcript(guarded, "s1")
     lines.call("t1", "Write", "not a time", file_path="plan.md", content="x")
     lines.call("t2", "Write", moment(), file_path="plan.md", content="x")
-    assert [item.call for item in audited(guarded).unguarded] == ["t2"]
+    report = audited(guarded)
+    assert [item.call for item in report.unguarded] == ["t2"]
+    assert {one.path.name: one.why for one in report.unread} == {
+        "d.jsonl": "1 damaged lines",
+        "s1.jsonl": "1 calls without a time",
+    }
+
+
+def test_a_damaged_transcript_is_counted_and_never_nothing_found(guarded: World):
+    lines = transcript(guarded, "s1")
+    lines.call("t1", "Read", moment(), file_path="a.txt")
+    assert audited(guarded).clean
+    whole = lines.path.read_bytes()
+    lines.path.write_bytes(b"\x00\xff\x00garbage\n" * 3 + whole)
+    report = audited(guarded)
+    assert (report.clean, report.sessions) == (False, 1)
+    assert [(one.path, one.why) for one in report.unread] == [(lines.path, "3 damaged lines")]
+    lines.path.write_bytes(whole)
+    pipe, folder = lines.path.with_name("s2.jsonl"), lines.path.with_name("s3.jsonl")
+    os.mkfifo(pipe)
+    folder.mkdir()
+    agent = lines.path.with_name("agent-x.jsonl")
+    os.mkfifo(agent)
+    report = audited(guarded)
+    assert not report.clean
+    assert {one.path for one in report.unread} == {pipe, folder}
+    assert all("is not a regular file" in one.why for one in report.unread)
+    for path in (pipe, agent):
+        path.unlink()
+    folder.rmdir()
+    lines.path.write_bytes(whole + b'{"type": "assist')  # its session still writes, or was killed
+    assert audited(guarded).clean
 
 
 def test_a_real_commit_and_a_branch_that_follows_another_change_nothing(guarded: World):

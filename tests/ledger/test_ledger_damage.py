@@ -141,7 +141,20 @@ except HarnessError as error:
 """
 
 
-def sandboxed(folder, mode, *options):
+PROGRAM_ON_A_FULL_DISK = """
+import os, shutil
+shutil.copytree({state!r}, {disk!r}, dirs_exist_ok=True)
+with open({disk!r} + "/filler", "wb", buffering=0) as stream:
+    for size in (65536, 512, 1):
+        try:
+            while True:
+                stream.write(bytes(size))
+        except OSError:
+            pass
+"""
+
+
+def sandboxed(folder, mode, *options, before=""):
     command = [
         BWRAP,
         "--dev-bind",
@@ -150,7 +163,7 @@ def sandboxed(folder, mode, *options):
         *options,
         sys.executable,
         "-c",
-        PROGRAM,
+        before + PROGRAM,
         str(folder),
         mode,
     ]
@@ -181,6 +194,21 @@ def test_a_disk_that_fills_up(tmp_path):
     out = sandboxed(tmp_path, "w", "--size", "2000000", "--tmpfs", str(tmp_path))
     assert "LedgerError ledger_disk_full" in out
     assert str(tmp_path / "ledger.db") in out
+
+
+@pytest.mark.skipif(BWRAP is None, reason="bwrap makes the small disk")
+def test_a_full_disk_is_named_and_what_it_holds_is_read(tmp_path):
+    state, disk = tmp_path / "state", tmp_path / "disk"
+    with full_ledger(state):
+        pass
+    disk.mkdir()
+    # The ledger lies on a disk of its own, which is filled before it is opened.
+    filled = PROGRAM_ON_A_FULL_DISK.format(state=str(state), disk=str(disk))
+    small = ("--size", "4000000", "--tmpfs", str(disk))
+    assert sandboxed(disk, "r", *small, before=filled) == "3\n"
+    out = sandboxed(disk, "w", *small, before=filled)
+    assert "LedgerError ledger_disk_full" in out
+    assert str(disk / "ledger.db") in out
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_alarms import DIAGNOSIS, METHODS, breaking, session
+from test_alarms import BROKEN, DIAGNOSIS, METHODS, session
 from toy_project import (
     PLAN,
     Played,
@@ -157,7 +157,7 @@ def test_faults_at_the_checker_and_at_the_scout(
     methods = tool("methods", "mcp__harness__record_methods", methods=METHODS)
     told = {"claims": {}, "summary": "It broke.", "shortfalls": ["NaN"]}
     sessions = (
-        breaking(),
+        builder(1, train=BROKEN, hypothesis="A rate of 5.0 is fine"),
         session(CHECKER, diagnose),
         session(SCOUT, methods),
         session(ORACLE, tool("record", "mcp__harness__record_result", **told)),
