@@ -324,7 +324,7 @@ def test_a_second_signal_while_a_run_is_ended_changes_nothing(
 
 
 def test_a_run_whose_terminal_closes_is_cancelled(
-    project: Project, root: Path, tmp_path: Path
+    project: Project, root: Path, environment: dict[str, str]
 ) -> None:
     """The kernel sends SIGHUP, and nobody reads what the supervisor says."""
     (root / "train.py").write_text(STUBBORN)
@@ -339,7 +339,8 @@ def test_a_run_whose_terminal_closes_is_cancelled(
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    supervisor = subprocess.Popen(words, cwd=root, preexec_fn=attach, **streams)
+    state = {**os.environ, **environment}
+    supervisor = subprocess.Popen(words, cwd=root, env=state, preexec_fn=attach, **streams)
     os.close(theirs)
     try:
         wait_until(lambda: metrics.exists() and metrics.read_bytes().count(b"\n") == 1)
