@@ -162,7 +162,7 @@ class _Collected:
                     self._index.keep(name, now, "")
                 return
             known = None if self._index is None else self._index.hash_of(name, now)
-            digest = known or self._batch.add_file(Path(path))
+            digest = known or self._batch.add_file(Path(path), below=Path(self._root))
             if self._index is not None:
                 self._index.keep(name, now, digest)
             self.files[name] = digest

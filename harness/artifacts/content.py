@@ -11,15 +11,16 @@ from typing import BinaryIO
 
 from harness.artifacts.looked import remembered
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
-from harness.files import atomic_write, canonical_json, sha256_bytes
+from harness.files import atomic_write, canonical_json, folder_below, sha256_bytes
 
 MAX_TEXT_BYTES = 64 << 20
 """Of a file that somebody writes by hand or fills in."""
 _BLOCK = 1 << 20
 
 
-def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
-    """A binary stream of a regular file; with `follow` False a symbolic link is refused.
+def open_regular(path: Path, *, follow: bool = True, below: Path | None = None) -> BinaryIO:
+    """A binary stream of a regular file; with `follow` False a symbolic link is refused, and with
+    `below`, a folder above it, so is one on the way from there, also one that comes meanwhile.
 
     Raises NotFoundError when there is none, UsageError for anything else that cannot be read.
     """
@@ -27,7 +28,11 @@ def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
     # the open descriptor, because the path may be replaced between a check and the open.
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     try:
-        descriptor = os.open(path, flags)
+        if below is None:
+            descriptor = os.open(path, flags)
+        else:
+            with folder_below(below, path.relative_to(below).parent.parts) as folder:
+                descriptor = os.open(path.name, flags, dir_fd=folder)
     except FileNotFoundError as error:
         raise NotFoundError(
             f"{path} does not exist.", hint="Check the path.", code="file_missing"

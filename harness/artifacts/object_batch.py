@@ -54,10 +54,10 @@ class ObjectBatch:
             self._write(name, data)
         return name
 
-    def add_file(self, path: Path) -> str:
-        """Store a regular file's bytes and return their hash; a link is refused. Errors as
-        `content.open_regular`."""
-        with open_regular(path, follow=False) as stream:
+    def add_file(self, path: Path, *, below: Path) -> str:
+        """Store a regular file's bytes and return their hash; a link is refused, also one between
+        the folder `below` and the file. Errors as `content.open_regular`."""
+        with open_regular(path, follow=False, below=below) as stream:
             if os.fstat(stream.fileno()).st_size <= _WHOLE:
                 return self.add(stream.read())
             digest, size = hashlib.sha256(), 0

@@ -21,6 +21,7 @@ from harness.artifacts.git import (
     listing_of,
     run_git,
 )
+from harness.artifacts.object_batch import ObjectBatch
 from harness.artifacts.objects import ObjectDamagedError, load_object, store_bytes
 from harness.errors import UsageError
 from harness.files import sha256_bytes
@@ -258,3 +259,27 @@ def test_names_do_not_depend_on_the_locale(root: Path, objects: Path, tmp_path: 
     )
     assert done.stdout.decode().strip() == expected.hash, done.stderr.decode()
     assert (tmp_path / "fresh/lib/é\nnet.py").read_text() == "x = 1\n"
+
+
+def test_a_folder_that_becomes_a_link_while_its_files_are_read_is_no_way_out(
+    root: Path, objects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = tmp_path / "vault"
+    for folder, text in ((root / "sub", "mine"), (vault, "label")):
+        folder.mkdir(parents=True)
+        (folder / "a.csv").write_text(text)
+        (folder / "b.csv").write_text(text)
+    add_file = ObjectBatch.add_file
+
+    def then_exchanged(batch: ObjectBatch, path: Path, *, below: Path) -> str:
+        digest = add_file(batch, path, below=below)
+        if path.name == "a.csv":
+            (root / "sub").rename(root / "aside")
+            (root / "sub").symlink_to(vault)
+        return digest
+
+    monkeypatch.setattr(ObjectBatch, "add_file", then_exchanged)
+    snapshot = take_snapshot(root, objects)
+    assert "sub/a.csv" in snapshot.files
+    assert "sub/b.csv" not in snapshot.files
+    assert not (objects / sha256_bytes(b"label")).exists()
