@@ -153,7 +153,8 @@ def _text(message: dict[str, Any]) -> str:
     if isinstance(content, list):
         content = "\n".join(_texts(content))
     calls = message.get("tool_calls")
-    called = [str(call.get("function", call)) for call in calls or () if isinstance(call, dict)]
+    calls = calls if isinstance(calls, list) else []
+    called = [str(call.get("function", call)) for call in calls if isinstance(call, dict)]
     return "\n".join(filter(None, (content if isinstance(content, str) else "", *called)))
 
 

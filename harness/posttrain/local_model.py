@@ -9,10 +9,13 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from harness.domain.plain_text import one_line
 from harness.errors import UsageError
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?\Z")
 _LARGEST_HEADER = 100 << 20
+_LONGEST = 100
+"""Characters of a word that a folder says of itself: it enters the facts."""
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
 _HINT = "Give a folder as `save_pretrained` of transformers writes it, tokenizer included."
 
@@ -42,7 +45,7 @@ def local_model(identifier: str, folder: Path) -> dict[str, Any]:
         raise UsageError(f"{folder} has no tokenizer.", hint=_HINT)
     return {
         "id": identifier,
-        "family": str(config["model_type"]),
+        "family": one_line(config["model_type"], _LONGEST),
         "parameters": sum(map(_numbers, files)),
         "licence": _licence(folder / "README.md"),
     }
@@ -80,4 +83,4 @@ def _licence(readme: Path) -> str:
     except (OSError, ValueError, yaml.YAMLError):
         return "unknown"
     licence = values.get("license") if isinstance(values, dict) else None
-    return str(licence or "unknown")
+    return one_line(str(licence or "unknown"), _LONGEST)

@@ -12,7 +12,7 @@ from typing import Any
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.metrics_file import Row, Tail
-from harness.domain.plain_text import plain
+from harness.domain.plain_text import one_line
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.errors import NotFoundError, RefusedError, UsageError
@@ -20,10 +20,11 @@ from harness.ledger.project import Project
 
 MODULE = "harness.training.replicas"
 EVENTS = "replicas.jsonl"
-"""In the run's folder; the crew writes it, below the agent's hand."""
-_TOLD = frozenset({"starting", "healing", "stalled", "stopped", "ended"})
+"""In the run's folder, as its crew writes it (harness/training/replicas/crew.py)."""
+_TOLD = ("starting", "healing", "stalled", "stopped", "ended")
 """States; who waits or trains changes them in every round."""
-_MOST = 20
+_MOST, _LONGEST = 20, 200
+"""Changes of one look, and characters of one: the training could write them itself."""
 
 
 def replicated(words: Sequence[str], replicas: int | None) -> list[str]:
@@ -88,4 +89,5 @@ class ReplicaNews:
 
 def _line(row: Row) -> str:
     why = f" ({row['why']})" if row.get("why") else ""
-    return plain(f"replica {row.get('replica')}: {row['state']}, round {row.get('round')}{why}")
+    told = f"replica {row.get('replica')}: {row['state']}, round {row.get('round')}{why}"
+    return one_line(told, _LONGEST)

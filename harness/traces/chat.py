@@ -14,11 +14,12 @@ from harness.traces.book import Book
 from harness.traces.states import (
     State,
     Thread,
+    listed,
     plain_blocks,
     result_of,
     text_of,
 )
-from harness.traces.tally import Tally
+from harness.traces.tally import Tally, tokens_of
 
 _REASONING = ("reasoning_content", "reasoning", "thought")
 _ARGUMENTS = "arguments"
@@ -117,14 +118,14 @@ class Chat:
         tally.tool_use_without_result += len(state.calls)
         usage = message.get("usage")
         state.usage = usage if isinstance(usage, dict) else {}
-        tally.out_tokens_last_wins += int(state.usage.get("output_tokens") or 0)
+        tally.out_tokens_last_wins += tokens_of(usage, "output_tokens")
         stop = message.get("stop_reason") or message.get("finish_reason")
         if isinstance(stop, str):
             state.outcome["stop"] = stop
         return ended
 
     def _calls(self, calls: Any) -> Iterator[dict[str, Any]]:
-        for number, call in enumerate(calls if isinstance(calls, list) else []):
+        for number, call in enumerate(listed(calls)):
             if not isinstance(call, dict):
                 continue
             function = call.get("function")

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from harness.domain.plain_text import cell
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, replacing, sha256_file
 from harness.traces.contexts import StateFile
@@ -32,7 +33,7 @@ def write_dataset(
     states: Path, target: Path, settings: Settings, *, held_out: float
 ) -> dict[str, Any]:
     """Write training rows of `states` to `target`, and those of a share `held_out` of the sessions
-    to `<target's stem>.held_out.jsonl`; a manifest and a card beside it. Returns the manifest.
+    to `<target's stem>.held_out.jsonl`, each with a manifest beside it. Returns that of `target`.
 
     Which session is held out its id alone says, so it is the same in each dataset. Raises
     UsageError when there is no row, or a file is there already.
@@ -68,20 +69,30 @@ def write_dataset(
                 hint="docs/traces.md says what each kind is made of.",
             )
     manifest = {
-        "kind": settings.kind.value,
-        "rows": counts["train"],
-        "sha256": sha256_file(target),
+        **_told_of(target, settings, counts["train"], sessions["train"]),
         "held_out": counts["held_out"],
+        "held_out_sessions": len(sessions["held_out"]),
         "states_sha256": sha256_file(states),
-        "sessions": sorted(sessions["train"]),
-        "held_out_sessions": sorted(sessions["held_out"]),
         "reasons": dict(made.reasons),
         "skipped": dict(made.skipped),
         "contexts_cut": made.cut,
         **{name: dict(found) for name, found in seen.items() if found},
     }
     atomic_write(manifest_of(target), pretty_json(manifest), mode=0o600)
+    if held_out:
+        told = _told_of(aside, settings, counts["held_out"], sessions["held_out"])
+        atomic_write(manifest_of(aside), pretty_json(told), mode=0o600)
     return manifest
+
+
+def _told_of(path: Path, settings: Settings, rows: int, sessions: set[str]) -> dict[str, Any]:
+    """What the manifest of each part says."""
+    return {
+        "kind": settings.kind.value,
+        "rows": rows,
+        "sha256": sha256_file(path),
+        "sessions": sorted(sessions),
+    }
 
 
 def part_of(session: str, held_out: float) -> str:
@@ -105,15 +116,15 @@ def card(
         f"# {target.stem}",
         "",
         f"{manifest['rows']} rows, {_USES[kind]}, of {len(manifest['sessions'])} sessions of"
-        f" agents; {manifest['held_out']} rows of {len(manifest['held_out_sessions'])} other"
+        f" agents; {manifest['held_out']} rows of {manifest['held_out_sessions']} other"
         " sessions are held out. Made by `harness traces rows`.",
         "",
         "| what | rows |",
         "|---|---|",
         *(f"| {reason} | {count} |" for reason, count in manifest["reasons"].items()),
         *(f"| left out: {reason} | {count} |" for reason, count in manifest["skipped"].items()),
-        *(f"| answers by {model or 'unknown'} | {n} |" for model, n in manifest["models"].items()),
-        *(f"| licence {licence} | {count} |" for licence, count in manifest["licences"].items()),
+        *(f"| answers by {_by(model)} | {count} |" for model, count in manifest["models"].items()),
+        *(f"| licence {cell(each)} | {count} |" for each, count in manifest["licences"].items()),
         *(f"| consent {said} | {count} |" for said, count in manifest["consent"].items()),
         "",
         f"{manifest['contexts_cut']} contexts lost their oldest messages.",
@@ -127,6 +138,10 @@ def card(
         "",
     ]
     return "\n".join(lines)
+
+
+def _by(model: str) -> str:
+    return cell(model) if model else "unknown"
 
 
 def _told(contamination: Mapping[str, Any] | None) -> str:

@@ -203,6 +203,11 @@ def _size(item: dict[str, Any]) -> int:
     return len(source) * 3 // 4 if isinstance(source, str) else 0
 
 
+def listed(value: Any) -> list[Any]:
+    """A list that a file holds; empty where it holds something else."""
+    return value if isinstance(value, list) else []
+
+
 def text_of(blocks: Iterable[dict[str, Any]]) -> str:
     return "\n".join(block["text"] for block in blocks if block["type"] == "text")
 

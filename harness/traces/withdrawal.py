@@ -31,7 +31,7 @@ def held(path: Path, session: str) -> Held:
 
 def withdraw(path: Path, session: str, *, at: str) -> str:
     """Rewrite `path` without the rows of `session`; its SHA-256 afterwards. The manifest beside it
-    says so, and loses the session's name.
+    says so, and loses the session's name and the files named after it.
 
     Raises NotFoundError or UsageError.
     """
@@ -86,7 +86,6 @@ def _is_of(line: bytes, session: str) -> bool:
 
 def _note(path: Path, session: str, before: Held, after: str, at: str) -> None:
     manifest = _manifest(path)
-    kept = [name for name in manifest.get("sessions", ()) if name != session]
     withdrawn = {"rows": before.rows, "at": at, "from_sha256": before.sha256}
     manifest |= {
         "rows": before.of - before.rows,
@@ -94,8 +93,14 @@ def _note(path: Path, session: str, before: Held, after: str, at: str) -> None:
         "withdrawn": [*manifest.get("withdrawn", ()), withdrawn],
     }
     if "sessions" in manifest:
-        manifest["sessions"] = kept
+        manifest["sessions"] = [name for name in manifest["sessions"] if name != session]
+    if "files" in manifest:  # Claude Code names a file after its session
+        manifest["files"] = [each for each in manifest["files"] if session not in _parts(each)]
     atomic_write(manifest_of(path), pretty_json(manifest), mode=0o600)
+
+
+def _parts(file: dict[str, Any]) -> tuple[str, ...]:
+    return Path(str(file.get("file"))).with_suffix("").parts
 
 
 def _manifest(path: Path) -> dict[str, Any]:

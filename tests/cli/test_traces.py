@@ -88,6 +88,7 @@ def test_states_are_written_and_one_session_is_withdrawn_again(tuning: Journey):
     assert row["session"] == "bbbb-2"
     manifest = json.loads((tuning.root / "rows.jsonl.manifest.json").read_text())
     assert (manifest["sessions"], manifest["rows"]) == (["bbbb-2"], 1)
+    assert "aaaa-1" not in json.dumps(manifest)
     assert manifest["withdrawn"][0]["from_sha256"] == before
     assert typed(tuning, "traces", "withdraw", "aaaa-1", "rows.jsonl", code=1)
 
@@ -125,6 +126,18 @@ def test_from_transcripts_to_a_specification_and_back(tuning: Journey):
     card = (tuning.root / "pairs.card.md").read_text()
     assert "license: mit" in card
     assert "| consent given | 6 |" in card
+    asked(tuning, "traces", "rows", "traces.jsonl", "-o", "split.jsonl", "--held-out", "0.5")
+    parts = [
+        json.loads((tuning.root / f"split.{name}.manifest.json").read_text())["sessions"]
+        for name in ("jsonl", "held_out.jsonl")
+    ]
+    assert sorted(parts[0] + parts[1]) == [f"part{number}" for number in range(6)]
+    assert parts[0]
+    assert parts[1]
+    asked(tuning, "traces", "withdraw", parts[1][0], "split.held_out.jsonl")
+    assert not any(
+        parts[1][0] in path.read_text() for path in tuning.root.glob("split.*") if path.is_file()
+    )
     (tuning.root / "judge.py").write_text(programs.EVALUATOR)
     spec = (
         *("posttrain", "spec", "--backend", "command", "--mode", "orpo"),

@@ -20,7 +20,7 @@ def folder(place: Path) -> Path:
     place.mkdir(parents=True)
     (place / "config.json").write_text('{"model_type": "llama"}')
     (place / "tokenizer.json").write_text("{}")
-    (place / "README.md").write_text("---\nlicense: mit\n---\n# Tiny\n")
+    (place / "README.md").write_text("---\nlicense: |\n  mit\n---\n# Tiny\n")
     tensors = {"a": [3, 4], "b": [5]}
     header = {
         name: {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}

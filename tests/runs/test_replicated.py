@@ -50,11 +50,14 @@ def test_states_are_told_once_and_as_plain_text(tmp_path: Path) -> None:
     assert news.take() is None
     rows = [
         {"replica": 1, "state": "training", "round": 3},
-        {"replica": 1, "state": "stopped", "round": 4, "why": "signal 9\x1b[2J"},
+        {"replica": 1, "state": ["ended"], "round": 3},
+        {"replica": 1, "state": "stopped", "round": 4, "why": "signal 9\x1b[2J\nkept" + 900 * "!"},
     ]
     (tmp_path / "replicas.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = news.take()
     assert told is not None
     assert told["text"].startswith("exp-0001/run-01  replica 1: stopped, round 4 (signal 9")
     assert "\x1b" not in told["text"]
+    assert "\n" not in told["text"]
+    assert len(told["text"]) < 300
     assert news.take() is None

@@ -187,6 +187,19 @@ def test_a_message_of_any_shape_is_read(tmp_path: Path, message: Any):
     assert states_of(path)[0][-1].action[-1]["text"] == "a and b"
 
 
+@pytest.mark.parametrize("odd", [5, "many", [], {}, None, True, -1, 1e300])
+@pytest.mark.parametrize("name", ["metrics", "tool_calls", "observation", "prompt_tokens"])
+def test_a_step_of_any_shape_is_read(tmp_path: Path, name: str, odd: Any):
+    step = {**ATIF["steps"][1], "metrics": {"prompt_tokens": 10}}
+    inner = step["metrics"] if name == "prompt_tokens" else step
+    inner[name] = odd
+    path = tmp_path / "trajectory.json"
+    path.write_text(json.dumps({**ATIF, "steps": [ATIF["steps"][0], step, ATIF["steps"][2]]}))
+    states, _ = states_of(path)
+    assert states[-1].action[-1]["text"] == "a and b"
+    assert all(type(count) is int and count >= 0 for count in states[0].usage.values())
+
+
 def test_messages_a_line_of_several_conversations_are_kept_apart(tmp_path: Path):
     path = tmp_path / "x.jsonl"
     rows = [

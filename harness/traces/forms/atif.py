@@ -7,8 +7,8 @@ from typing import Any
 from harness.traces.book import Book
 from harness.traces.chat import Chat
 from harness.traces.documents import read_document
-from harness.traces.states import State
-from harness.traces.tally import Tally
+from harness.traces.states import State, listed
+from harness.traces.tally import Tally, tokens_of
 
 NAME = "atif"
 _USAGE = {
@@ -30,7 +30,7 @@ def read(path: Path, tally: Tally, book: Book) -> Iterator[State]:
     agent = document.get("agent")
     model = str(agent.get("model_name") or "") if isinstance(agent, dict) else ""
     session = str(document.get("session_id") or path.stem)
-    messages = [each for step in document["steps"] for each in _messages(step)]
+    messages = [each for step in listed(document.get("steps")) for each in _messages(step)]
     yield from Chat(tally, book, session=session).read(messages, model)
 
 
@@ -57,13 +57,13 @@ def _messages(step: Any) -> Iterator[dict[str, Any]]:
                     "arguments": call.get("arguments"),
                 },
             }
-            for call in step.get("tool_calls") or ()
+            for call in listed(step.get("tool_calls"))
             if isinstance(call, dict)
         ],
     }
     observation = step.get("observation")
     results = observation.get("results") if isinstance(observation, dict) else None
-    for result in results or ():
+    for result in listed(results):
         if isinstance(result, dict):
             call = result.get("source_call_id")
             yield {"role": "tool", "tool_call_id": call, "content": result.get("content")}
@@ -73,6 +73,6 @@ def _usage(metrics: Any) -> dict[str, int]:
     """In the names that prices go by; ATIF's prompt tokens hold the cached ones."""
     if not isinstance(metrics, dict):
         return {}
-    usage = {name: int(metrics.get(theirs) or 0) for name, theirs in _USAGE.items()}
+    usage = {name: tokens_of(metrics, theirs) for name, theirs in _USAGE.items()}
     cached = usage["cache_read_input_tokens"]
     return usage | {"input_tokens": max(0, usage["input_tokens"] - cached)}

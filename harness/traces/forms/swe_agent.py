@@ -11,7 +11,7 @@ from typing import Any
 from harness.traces.book import Book
 from harness.traces.chat import Chat
 from harness.traces.documents import read_document
-from harness.traces.states import State
+from harness.traces.states import State, listed
 from harness.traces.tally import Tally
 
 NAME = "swe-agent"
@@ -30,7 +30,7 @@ def read(path: Path, tally: Tally, book: Book) -> Iterator[State]:
     document = read_document(path, tally)
     history = document.get("history")
     if not isinstance(history, list) or not history:
-        history = _of_steps(document["trajectory"])
+        history = _of_steps(listed(document.get("trajectory")))
     info = document.get("info")
     info = info if isinstance(info, dict) else {}
     session = document.get("instance_id") or path.name.split(".")[0]
@@ -48,7 +48,7 @@ def exit_of(info: dict[str, Any]) -> list[dict[str, Any]]:
 def _of_steps(steps: list[Any]) -> Iterator[dict[str, Any]]:
     for number, step in enumerate(step for step in steps if isinstance(step, dict)):
         if number == 0:
-            yield from (each for each in step.get("query") or () if isinstance(each, dict))
+            yield from (each for each in listed(step.get("query")) if isinstance(each, dict))
         answer = {"role": "assistant", "content": step.get("response")}
         yield answer | {name: step.get(name) for name in ("thought", "action", "tool_calls")}
         observation = step.get("observation")
