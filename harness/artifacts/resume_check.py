@@ -148,8 +148,13 @@ def _compared(row: Row) -> Mapping[str, Any]:
     return found if rate is None else found | {"learning rate": rate}
 
 
-def _at(row: Row) -> tuple[Any, Any]:
-    return row.get("epoch"), row.get("step")
+def _at(row: Row) -> tuple[float | None, float | None]:
+    # A file may hold anything there, also what is no key of a dict.
+    epoch, step = row.get("epoch"), row.get("step")
+    return (
+        epoch if isinstance(epoch, int | float) else None,
+        step if isinstance(step, int | float) else None,
+    )
 
 
 def _grown(rows: list[Row], name: str) -> list[int]:

@@ -260,7 +260,7 @@ class RunWatch:
         other, _, hit = accuracy.points[-1]
         if number != row.number or other != row.number:
             return
-        self.knows = hit > _KNOWS and hit > math.exp(-min(paid, _NATS))
+        self.knows = hit > _KNOWS and hit > math.exp(-max(-_NATS, min(paid, _NATS)))
         for detector in detectors:
             alarm = detector.feed_pair(loss, accuracy, row, (paid, hit))
             if alarm is not None:

@@ -67,7 +67,7 @@ def flat(value: Any) -> str:
     if isinstance(value, dict):
         value = value.get("messages")
     if isinstance(value, list):
-        return "\n".join(filter(None, map(_text, value)))
+        return "\n".join(filter(None, (_text(each) for each in value if isinstance(each, dict))))
     return value if isinstance(value, str) else ""
 
 

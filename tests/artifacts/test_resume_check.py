@@ -69,6 +69,13 @@ def test_counters_that_jump_or_begin_anew() -> None:
     )
 
 
+@pytest.mark.parametrize("odd", [[], {"a": 1}, "nine", None, True, 10**400])
+def test_a_row_whose_place_is_anything_is_compared(odd: Any) -> None:
+    after = [row | {"epoch": odd, "step": odd} for row in epochs(10, 14)]
+    check = found(*epochs(0, 10), *after[:1], {"event": "attempt"}, EXACT, *after)
+    assert check.count <= 1
+
+
 def test_a_loss_that_does_not_go_on() -> None:
     assert str(resumed(epochs(10, 14, shift=2.0))).startswith("loss does not go on: 0.1 before")
     drawn = random.Random(1)

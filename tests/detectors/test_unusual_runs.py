@@ -95,3 +95,10 @@ def test_a_rate_that_ended_stays_told_at_the_end_of_the_run() -> None:
     rates += [{"epoch": i, "loss": 0.2, "learning_rate": 0.0} for i in range(10, 40)]
     watch, _ = watched([{"event": "start", "total_epochs": 40}, *rates])
     assert "dead_learning_rate" in {alarm.code for alarm in watch.open}
+
+
+@pytest.mark.parametrize("loss", [-1e308, 1e308])
+def test_a_loss_of_any_size_beside_an_accuracy_is_watched(loss: float) -> None:
+    rows = [{"epoch": i, "loss": loss, "accuracy": 0.5} for i in range(6)]
+    watch, _ = watched(rows)
+    assert watch.rows == 6

@@ -64,6 +64,7 @@ def test_system_and_tools_stay_with_the_prompt():
 
 def test_a_call_of_a_tool_is_an_answer():
     assert flat([{"role": "assistant", "content": "a", "tool_calls": 5}]) == "a"
+    assert flat([1.5, None, [], {"role": "user", "content": "q"}]) == "q"
     call = {"role": "assistant", "tool_calls": [{"function": {"name": "ls"}}]}
     made = one_form({"prompt": [ASK], "completion": [call]})
     assert made["completion"] == [call]
