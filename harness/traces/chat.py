@@ -19,7 +19,7 @@ from harness.traces.states import (
     result_of,
     text_of,
 )
-from harness.traces.tally import Tally, tokens_of
+from harness.traces.tally import Tally, count_of
 
 _REASONING = ("reasoning_content", "reasoning", "thought")
 _ARGUMENTS = "arguments"
@@ -118,7 +118,7 @@ class Chat:
         tally.tool_use_without_result += len(state.calls)
         usage = message.get("usage")
         state.usage = usage if isinstance(usage, dict) else {}
-        tally.out_tokens_last_wins += tokens_of(usage, "output_tokens")
+        tally.out_tokens_last_wins += count_of(usage, "output_tokens")
         stop = message.get("stop_reason") or message.get("finish_reason")
         if isinstance(stop, str):
             state.outcome["stop"] = stop

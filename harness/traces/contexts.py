@@ -18,6 +18,9 @@ Message = dict[str, Any]
 LONGEST = 4_000
 """Characters of one message of a context: the middle of a longer one is left out."""
 _ASKED = ("prompt", "instruction", "summary")
+_FIELDS = {"id", "session", "thread", "kind", "after", "added", "compacted", "action", "results"}
+_FIELDS |= {"outcome", "model", "provenance", "licence", "consent"}
+"""Without which a row is no state; others are not read here."""
 _KEPT = 512
 """Rows that are held."""
 
@@ -45,7 +48,7 @@ class StateFile:
             row = orjson.loads(line)
         except orjson.JSONDecodeError:
             row = None
-        if not isinstance(row, dict) or not {"id", "after", "added", "action"} <= set(row):
+        if not isinstance(row, dict) or not row.keys() >= _FIELDS:
             raise UsageError(
                 f"{self.path}:{number} is no state.",
                 hint="Make one with `harness traces ingest`.",

@@ -10,7 +10,7 @@ from harness.domain.prices import price_of
 from harness.traces.ingest import Reading
 from harness.traces.session_notes import SessionNotes
 from harness.traces.states import State, replayed, text_of
-from harness.traces.tally import tokens_of
+from harness.traces.tally import count_of
 
 _TOKENS = {
     "input": "input_tokens",
@@ -62,7 +62,7 @@ class _Sum:
         spent = self.models.setdefault(
             model, {"answers": 0, **dict.fromkeys(_TOKENS, 0), "usd": 0.0}
         )
-        tokens = {name: tokens_of(state.usage, key) for name, key in _TOKENS.items()}
+        tokens = {name: count_of(state.usage, key) for name, key in _TOKENS.items()}
         spent["answers"] += 1
         for name, count in tokens.items():
             spent[name] += count

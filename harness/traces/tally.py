@@ -88,7 +88,7 @@ class Tally:
         return {"verdict": self.verdict, **named, **inner}
 
 
-def tokens_of(usage: Any, name: str) -> int:
+def count_of(usage: Any, name: str) -> int:
     """A count in what a transcript says of its usage; 0 for what is no count."""
     value = usage.get(name) if isinstance(usage, dict) else None
     return value if type(value) is int and value > 0 else 0

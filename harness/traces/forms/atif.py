@@ -8,7 +8,7 @@ from harness.traces.book import Book
 from harness.traces.chat import Chat
 from harness.traces.documents import read_document
 from harness.traces.states import State, listed
-from harness.traces.tally import Tally, tokens_of
+from harness.traces.tally import Tally, count_of
 
 NAME = "atif"
 _USAGE = {
@@ -73,6 +73,6 @@ def _usage(metrics: Any) -> dict[str, int]:
     """In the names that prices go by; ATIF's prompt tokens hold the cached ones."""
     if not isinstance(metrics, dict):
         return {}
-    usage = {name: tokens_of(metrics, theirs) for name, theirs in _USAGE.items()}
+    usage = {name: count_of(metrics, theirs) for name, theirs in _USAGE.items()}
     cached = usage["cache_read_input_tokens"]
     return usage | {"input_tokens": max(0, usage["input_tokens"] - cached)}
