@@ -225,8 +225,7 @@ def _not_restored(trainer: Trainer, restored: Mapping[str, Any]) -> list[str]:
     batches = loops.get("epoch_loop.batch_progress") or {}
     if not batches.get("is_last_batch"):
         missing.append("the place within the epoch")
-    own = (loader for loader in _loaders(trainer) if getattr(loader, "generator", None))
-    if any(True for _ in own):
+    if any(getattr(loader, "generator", None) for loader in _loaders(trainer)):
         missing.append("random numbers of the loader's own generator")
     if trainer.world_size > 1:
         missing.append("random numbers of the other processes")

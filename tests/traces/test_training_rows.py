@@ -203,9 +203,12 @@ def test_sessions_are_split_whole_and_no_row_is_of_both_sides(tmp_path: Path):
         write_dataset(path, out, settings, held_out=0.3)
 
 
-def test_a_file_that_holds_no_states_is_refused(tmp_path: Path):
+@pytest.mark.parametrize(
+    "row", ['{"prompt": "a"}', '{"id": "a", "after": null, "added": [], "action": []}', "[]", "{"]
+)
+def test_a_file_that_holds_no_states_is_refused(tmp_path: Path, row: str):
     path = tmp_path / "x.jsonl"
-    path.write_text('{"prompt": "a"}\n')
+    path.write_text(f"{row}\n")
     with pytest.raises(UsageError, match=r"x\.jsonl:1 is no state"):
         StateFile(path)
     path.write_text("")
