@@ -89,9 +89,11 @@ def show_command(which: str, limit: int, messages: bool, project: Path, as_json:
         "sessions": rows,
         "files": [tally.plain() for tally in found.tallies],
     }
-    lines: list[str] = [sessions_table(rows)] if len(rows) != 1 or not which else []
-    if not lines:
+    lines: list[str] = []
+    if which and len(rows) == 1:
         lines += session_lines(rows[0])
+    elif rows:
+        lines.append(sessions_table(rows))
     if messages and len(rows) == 1:
         told = conversation(Reading(listed), rows[0]["session"])
         document["messages"] = list(told)
@@ -166,7 +168,7 @@ def ingest_command(
         outcomes=_outcomes(project),
         strict=strict,
     )
-    redacted = ", ".join(f"{count} {kind}" for kind, count in manifest["redacted"].items())
+    redacted = ", ".join(f"{kind} ({count})" for kind, count in manifest["redacted"].items())
     lines = [
         f"{out}: {some(manifest['rows'], 'state')} of {some(len(manifest['sessions']), 'session')}",
         f"redacted: {redacted or 'nothing'}",
@@ -239,7 +241,7 @@ def rows_command(
         told = contamination(train, aside).plain()
     page = out.with_suffix(".card.md")
     atomic_write(page, card(out, manifest, contamination=told))
-    made = ", ".join(f"{count} {reason}" for reason, count in manifest["reasons"].items())
+    made = ", ".join(f"{reason} ({count})" for reason, count in manifest["reasons"].items())
     emit(
         {"out": str(out), "card": str(page), **manifest, "contamination": told},
         f"{out}: {some(manifest['rows'], 'row')}, {manifest['held_out']} held out; {made}",

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from harness.domain.plain_text import cell
+from harness.domain.words import some
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, replacing, sha256_file
 from harness.traces.contexts import StateFile
@@ -115,9 +116,10 @@ def card(
         "---",
         f"# {target.stem}",
         "",
-        f"{manifest['rows']} rows, {_USES[kind]}, of {len(manifest['sessions'])} sessions of"
-        f" agents; {manifest['held_out']} rows of {manifest['held_out_sessions']} other"
-        " sessions are held out. Made by `harness traces rows`.",
+        f"{some(manifest['rows'], 'row')}, {_USES[kind]}, of"
+        f" {some(len(manifest['sessions']), 'session')} of agents. Held out:"
+        f" {some(manifest['held_out'], 'row')} of"
+        f" {some(manifest['held_out_sessions'], 'other session')}. Made by `harness traces rows`.",
         "",
         "| what | rows |",
         "|---|---|",

@@ -183,9 +183,9 @@ def _row(
 
 
 def _refusal(counts: Counter[str]) -> RefusedError:
-    found = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+    found = ", ".join(f"{kind} ({count})" for kind, count in counts.most_common())
     return RefusedError(
-        f"--strict: nothing is written, for it would have to be redacted: {found}.",
+        f"--strict: nothing was written; to be redacted are: {found}.",
         hint="Without --strict each is replaced by a word in brackets.",
         code="not_clean",
     )

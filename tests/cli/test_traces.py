@@ -59,6 +59,11 @@ def test_the_sessions_of_the_project_are_listed_and_one_is_shown(tuning: Journey
     assert "no session and no file" in typed(tuning, "traces", "show", "zzzz", code=2).stderr
 
 
+def test_a_folder_without_a_session_says_so(tuning: Journey):
+    (tuning.root / "empty").mkdir()
+    assert typed(tuning, "traces", "show", "empty").stdout == "no sessions found\n"
+
+
 def test_a_folder_of_other_peoples_transcripts_is_shown(tuning: Journey):
     shown = asked(tuning, "traces", "show", COLLECTED)
     agents = {agent["id"]: agent for row in shown["sessions"] for agent in row["subagents"]}
@@ -97,7 +102,7 @@ def test_strict_refuses_and_leaves_nothing(tuning: Journey):
     path = session(tuning, "aaaa-1")
     path.write_text(path.read_text().replace("train it", "mail me: ada@example.com"))
     refused = typed(tuning, "traces", "ingest", path, "-o", "rows.jsonl", "--strict", code=2)
-    assert "1 e-mail address" in refused.stderr
+    assert "e-mail address (1)" in refused.stderr
     assert not (tuning.root / "rows.jsonl").exists()
 
 
