@@ -53,10 +53,11 @@ def test_objects_are_kept_once_and_verified(tmp_path: Path) -> None:
     objects = tmp_path / "objects"
     (tmp_path / "f").write_bytes(b"data" * 1_000_000)
     with ObjectBatch(objects) as batch:
-        name = batch.add_file(tmp_path / "f")
+        name = batch.add_file(tmp_path / "f", below=tmp_path)
     inode = (objects / name).stat().st_ino
     with ObjectBatch(objects) as batch:
-        assert batch.add_file(tmp_path / "f") == name == store_bytes(b"data" * 1_000_000, objects)
+        again = batch.add_file(tmp_path / "f", below=tmp_path)
+        assert again == name == store_bytes(b"data" * 1_000_000, objects)
     assert (objects / name).stat().st_ino == inode
     assert load_object(objects, name) == b"data" * 1_000_000
     assert [path.name for path in objects.iterdir()] == [name]

@@ -28,9 +28,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     add = ObjectBatch.add_file
 
-    def noted(self: ObjectBatch, path: Path) -> str:
+    def noted(self: ObjectBatch, path: Path, *, below: Path) -> str:
         names.append(path.name)
-        return add(self, path)
+        return add(self, path, below=below)
 
     monkeypatch.setattr(ObjectBatch, "add_file", noted)
     return names
