@@ -88,7 +88,9 @@ def command(
             raise click.UsageError("--until-alarm takes no other option than --project.")
         _until_alarm(project, target)
     if beside:
-        pane = split([*target, "--project", str(project.resolve())], environment())
+        options = {"--wait": wait, "--follow": follow, "--plain": plain}
+        words = [*target, *(name for name, asked in options.items() if asked)]
+        pane = split([*words, "--project", str(project.resolve())], environment())
         emit({"pane": pane}, f"watching in pane {pane}", as_json=as_json)
         return
     console = PlainConsole(file=sys.stdout, highlight=False)

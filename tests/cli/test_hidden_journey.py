@@ -147,7 +147,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     passed = told("gate", "check", "exp-0001", "--json").document
     assert (passed["gate"], passed["verdict"]) == ("held_out", "PASS")
     told("gate", "approve", "exp-0001", "--reason", "It says so.", "--json")
-    fewer = TRAIN.replace("* 3 // 4", "// 2")
+    fewer = TRAIN.replace("* 3 // 4", "// 16")
     (journey.root / "train.py").write_text(vault + fewer, "utf-8")
     trained(told, "--parent", KEPT)
     told("evaluate", CHILD, "--json")

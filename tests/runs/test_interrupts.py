@@ -12,11 +12,13 @@ from harness.runs.interrupts import Interrupts
 
 @pytest.fixture(autouse=True)
 def _not_ignored() -> Iterator[None]:
-    """A suite started in the background ignores SIGINT, and what is ignored stays so: nothing would
-    be shown."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """A suite started in the background ignores SIGINT, one below nohup SIGHUP, and what is ignored
+    stays so: nothing would be shown."""
+    numbers = signal.SIGINT, signal.SIGHUP
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def send(number: int = signal.SIGTERM) -> None:
