@@ -203,8 +203,6 @@ WORKS: Sequence[ModelWork] = (
         "groups",
         grouped,
         {"data/train.npz": "data/train.npz\n  group: patient"},
-        # Its three models agree about all rows.
-        frozenset({"seeds_answer_alike"}),
     ),
     ModelWork("later-rows", by_time),
     # Two of its seeds answer all rows alike, and no copy of a pickle is made.
