@@ -205,11 +205,9 @@ WORKS: Sequence[ModelWork] = (
         {"data/train.npz": "data/train.npz\n  group: patient"},
     ),
     ModelWork("later-rows", by_time),
-    # Two of its seeds answer all rows alike, and no copy of a pickle is made.
     ModelWork(
         "pickled-model",
         with_programs(_PICKLED, BY_PICKLE),
-        notes=frozenset({"weights_not_probed"}),
     ),
     ModelWork(
         "another-papers-number",
