@@ -84,8 +84,10 @@ class Place:
             lines.append(f"readable = {json.dumps([str(path) for path in self.readable])}")
         if self.interpreter is not None:
             lines.append(f'interpreter = "{self.interpreter}"')
-        with (self.root / ".harness/config.toml").open("a", encoding="utf-8") as stream:
-            stream.write("".join(f"{line}\n" for line in lines))
+        config = self.root / ".harness/config.toml"
+        text = config.read_text("utf-8")
+        more = [line for line in lines if line not in text]  # it finds an environment by itself
+        config.write_text(text + "".join(f"{line}\n" for line in more), "utf-8")
 
 
 def changed(**replaced: str) -> str:

@@ -1,5 +1,6 @@
 """Honest uses about models and data: programs, plans, and what the next experiment does."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -154,7 +155,10 @@ def distilled(place: Place) -> None:
     config = place.root / ".harness/config.toml"
     opened = 'readable = [".harness/experiments/exp-0001/runs"]\n'
     config.write_text(config.read_text("utf-8") + opened, "utf-8")
-    answer = place.journey.harness("plan", "approve")
+    shown = place.journey.harness("plan", "approve")
+    confirmed = re.search(r"--changes (\w+)", shown.stderr)
+    assert confirmed, shown.stderr
+    answer = place.journey.harness("plan", "approve", "plan.md", "--changes", confirmed[1])
     assert answer.exit_code == 0, answer.stderr
 
 
