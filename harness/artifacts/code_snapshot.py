@@ -8,6 +8,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -82,9 +83,9 @@ def take_snapshot(
     """
     out = {PurePosixPath(path).as_posix() for path in exclude}
     known = None if index is None else SnapshotIndex(index, root)
-    listing = listing_of(root) if in_repository(root) else None
+    listing, now = _looked_at(root, known)
     if known is not None and listing is not None:
-        whole = known.unchanged(listing, out, _own_output())
+        whole = known.unchanged(listing, out, _own_output(), now)
         if whole is not None:
             with contextlib.suppress(ObjectDamagedError):
                 return load_snapshot(objects, whole)
@@ -102,6 +103,21 @@ def take_snapshot(
     if known is not None:
         known.save(listing or b"", out, snapshot.hash, files=collected.looked)
     return replace(snapshot, too_large=tuple(collected.too_large))
+
+
+def _looked_at(
+    root: Path, known: SnapshotIndex | None
+) -> tuple[bytes | None, list[int] | None]:
+    """(git's listing, or None without a repository; what the files of the last snapshot are now).
+
+    Both wait for the disk, and neither needs the other: they look at the same time.
+    """
+    if not in_repository(root):
+        return None, None
+    with ThreadPoolExecutor(1) as beside:
+        listing = beside.submit(listing_of, root)
+        now = None if known is None else known.look()
+        return listing.result(), now
 
 
 def kept(batch: ObjectBatch, manifest: dict[str, Any]) -> Snapshot:

@@ -38,24 +38,35 @@ class SnapshotIndex:
         self.outputs: set[str] = set(kept.get("outputs", []))
         """Files that a command of ours wrote its own output to."""
 
-    def unchanged(
-        self, listing: bytes, out: Iterable[str], own: Set[tuple[int, int]]
-    ) -> str | None:
-        """The hash of the last snapshot, when git lists what it listed then and no file of it
-        changed, nor is one of `own` (device, inode); one look at each."""
-        kept = self._kept
-        if kept.get("listing") != _key(listing, out):
-            return None
+    def look(self) -> list[int] | None:
+        """What the files of the last snapshot are now, for `unchanged`; None when one is gone."""
         # All in loops of C: for a large tree they are what a snapshot costs.
-        names = kept["names"].encode("utf-8").split(b"\0") if kept["names"] else []
-        folder = os.open(self._root, os.O_RDONLY)
+        kept = self._kept
+        names = kept["names"].encode("utf-8").split(b"\0") if kept.get("names") else []
+        try:
+            folder = os.open(self._root, os.O_RDONLY)
+        except OSError:
+            return None
         try:
             looks = map(functools.partial(os.lstat, dir_fd=folder), names)
-            now = list(itertools.chain.from_iterable(map(seen, looks)))
+            return list(itertools.chain.from_iterable(map(seen, looks)))
         except OSError:
             return None
         finally:
             os.close(folder)
+
+    def unchanged(
+        self,
+        listing: bytes,
+        out: Iterable[str],
+        own: Set[tuple[int, int]],
+        now: list[int] | None,
+    ) -> str | None:
+        """The hash of the last snapshot, when git lists what it listed then and no file of it
+        changed, nor is one of `own` (device, inode); `now` is from `look`."""
+        kept = self._kept
+        if now is None or kept.get("listing") != _key(listing, out):
+            return None
         width = len(FIELDS)
         if now != kept["seen"] or not own.isdisjoint(
             zip(now[4::width], now[3::width], strict=True)
