@@ -105,9 +105,7 @@ def take_snapshot(
     return replace(snapshot, too_large=tuple(collected.too_large))
 
 
-def _looked_at(
-    root: Path, known: SnapshotIndex | None
-) -> tuple[bytes | None, list[int] | None]:
+def _looked_at(root: Path, known: SnapshotIndex | None) -> tuple[bytes | None, list[int] | None]:
     """(git's listing, or None without a repository; what the files of the last snapshot are now).
 
     Both wait for the disk, and neither needs the other: they look at the same time.

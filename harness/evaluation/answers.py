@@ -10,15 +10,19 @@ from harness.evaluation.ladder import (
     FAILED_BITS,
     FARTHEST,
     MOST_STEPS,
+    PLAIN_BITS,
     SCORED_BITS,
     Answer,
     Bound,
     Told,
     around,
+    better_or_not,
     cell_of,
     choice_bits,
     ladder,
     possible_tiers,
+    rare_bits,
+    spread,
     step_of,
     tier_bits,
     value_of,
@@ -28,6 +32,9 @@ from harness.evaluation.scoring import scorer_of
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of
+
+PLAIN = 0
+"""Steps that are told: better or not, and no number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +49,8 @@ class Frame:
     best: int | None
     """On validation: the best cell that was told."""
     centre: int
+    expected: bool = False
+    """Whether `centre` was told of this experiment: then a number near it is likely."""
 
     @property
     def most(self) -> int:
@@ -57,7 +66,7 @@ class Frame:
             return Told(answer=Answer.TIER_ONLY, cell=None, bits=SCORED_BITS)
         if self.best is not None:
             return ladder(cell, self.best, limit)
-        return around(cell, self.centre, limit)
+        return (around if self.expected else spread)(cell, self.centre, limit)
 
     def tiers(self, told: Told) -> list[Tier | None]:
         """Those that the score can have after `told`; the first is the likely one."""
@@ -96,14 +105,24 @@ class Word:
 
 
 def word_for(
-    frame: Frame, mean: float | None, *, left: float, better: bool | None, code: str | None
+    frame: Frame,
+    mean: float | None,
+    *,
+    left: float,
+    better: bool | None,
+    code: str | None,
+    reserve: float = 0.0,
 ) -> Word | None:
-    """The answer to a score in at most `left` bits; None when the dearest one does not fit. `mean`
-    None is a look whose labels gave no score; `better` is the comparison on validation, `code` what
-    held-out says of a gain."""
-    limit = next((most for most, bits in limits(frame) if bits <= left), None)
-    if limit is None:
+    """The answer to a score in at most `left` bits, of which `reserve` stays for other experiments
+    where the code allows it; None when the dearest one does not fit. `mean` None is a look whose
+    labels gave no score; `better` is the comparison on validation, `code` what held-out says of a
+    gain."""
+    codes = list(limits(frame))
+    limit = next((most for most, bits in codes if bits <= left - reserve), codes[-1][0])
+    if dict(codes)[limit] > left:
         return None
+    if limit == PLAIN:
+        return _plain_word(frame, mean, better)
     if mean is None:
         failed = Told(answer=Answer.FAILED, cell=None, bits=FAILED_BITS + 1)
         return Word(told=failed, tier=None, better=None, bits=failed.bits)
@@ -122,20 +141,47 @@ def word_for(
     return Word(told=told, tier=tier, better=no_better, bits=bits, coarse=short)
 
 
+def _plain_word(frame: Frame, mean: float | None, better: bool | None) -> Word:
+    """Better or not, and no number. Which other tier a score has that is not better, and why there
+    is no score, are rare words."""
+    assert frame.best is not None
+    cell = None if mean is None else cell_of(mean, frame.step, frame.objective.direction)
+    told = better_or_not(cell or 0, frame.best, doubted=better is False)
+    if mean is None:
+        failed = Told(answer=Answer.FAILED, cell=None, bits=rare_bits(_rare_words(frame)))
+        return Word(told=failed, tier=None, better=None, bits=failed.bits)
+    if told.cell is not None:
+        tier = frame.objective.tier(frame.value(told.cell))
+        return Word(told=told, tier=tier, better=better, bits=told.bits, coarse=True)
+    tiers, reached = frame.tiers(told), frame.objective.tier(mean)
+    tier = reached if reached in tiers else tiers[0]
+    bits = told.bits if tier is tiers[0] else rare_bits(_rare_words(frame))
+    no_better = None if better is None else False
+    return Word(told=told, tier=tier, better=no_better, bits=bits)
+
+
+def _rare_words(frame: Frame) -> int:
+    """Two reasons for no score, and the tiers that are not the likely one."""
+    not_better = Told(answer=Answer.NOT_BETTER, cell=None, bits=0.0)
+    return 2 + len(frame.tiers(not_better)) - 1
+
+
 def code_bits(code: str | None) -> float:
     """Of what held-out says of a gain; None, that it holds, is the usual word."""
     return choice_bits(0 if code is None else 1 + CARRY_OVER.index(code), 1 + len(CARRY_OVER))
 
 
 def limits(frame: Frame) -> Iterator[tuple[int, float]]:
-    """How many steps may be told, the most first, each with its dearest answer; -1 is no number,
-    which held-out can do with."""
+    """How many steps may be told, the most first, each with its dearest answer; no number is
+    `PLAIN` on validation, once a number was told, and -1, the tier alone, on held-out."""
     most = frame.most
     while most > 0:
         yield most, _dearest(frame, most)
         most //= 2
     if frame.split is Split.HELD_OUT:
         yield -1, _dearest(frame, -1)
+    elif frame.best is not None:
+        yield PLAIN, max(PLAIN_BITS, rare_bits(_rare_words(frame)))
 
 
 def _dearest(frame: Frame, limit: int) -> float:
@@ -170,6 +216,7 @@ def frame_of(project: Project, record: Experiment, approved: ApprovedPlan, split
     best = (
         project.ledger.best_told(approved.name, grid, split) if split is Split.VALIDATION else None
     )
+    centre, told = _centre(project, record, approved, split, step)
     return Frame(
         objective=objective,
         split=split,
@@ -177,19 +224,22 @@ def frame_of(project: Project, record: Experiment, approved: ApprovedPlan, split
         step=step,
         grid=grid,
         best=best,
-        centre=_centre(project, record, approved, split, step),
+        centre=centre,
+        expected=told,
     )
 
 
 def _centre(
     project: Project, record: Experiment, approved: ApprovedPlan, split: Split, step: float
-) -> int:
-    """Where a score is expected: on held-out where validation was, else at the lowest tier."""
+) -> tuple[int, bool]:
+    """Where a score is expected: on held-out where validation was, else at the lowest tier; and
+    whether it is the former."""
     objective = objective_of(approved)
     expected: float | None = None
     if split is Split.HELD_OUT:
         told = released_score(project, record.id, approved, Split.VALIDATION)
         expected = None if told is None else told["mean"]
+    known = expected is not None
     if expected is None:
         expected = next((objective.tiers[tier] for tier in Tier if tier in objective.tiers), 0.0)
-    return cell_of(expected, step, objective.direction)
+    return cell_of(expected, step, objective.direction), known

@@ -14,6 +14,7 @@ Scores are counted in steps here, upwards being better whatever the metric's dir
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 
 from harness.domain.late import Late, dataclass
@@ -28,6 +29,10 @@ NOT_BETTER_BITS = math.log2(1 / (1 - _FAILED - _BETTER))
 BETTER_BITS = math.log2(1 / _BETTER)
 SCORED_BITS = math.log2(1 / (1 - _FAILED))
 """Where a look answers a number whatever it is: the first one, and those on held-out."""
+PLAIN_BITS = math.log2(8 / 3)
+"""Of "better" and of "not better" alone, where the bits are to reach for more experiments."""
+_RARE = 1 / 4
+"""What is left there for all other words."""
 MOST_STEPS = 63
 """An improvement by more is told as "at least"."""
 FARTHEST = 31
@@ -110,6 +115,25 @@ def ladder(cell: int, best: int, most: int = MOST_STEPS) -> Told:
         bound=Bound.AT_LEAST if steps > most else None,
         bits=BETTER_BITS + gamma_bits(told),
     )
+
+
+def better_or_not(cell: int, best: int, *, doubted: bool) -> Told:
+    """The two likely words where no number is told: better by a step at least and, as far as seeds
+    and rows are compared, beyond doubt; or not."""
+    if doubted or cell - best < 1:
+        return Told(answer=Answer.NOT_BETTER, cell=None, bits=PLAIN_BITS)
+    return Told(answer=Answer.BETTER, cell=best + 1, bound=Bound.AT_LEAST, bits=PLAIN_BITS)
+
+
+def rare_bits(words: int) -> float:
+    """Of each of `words` others beside the two of `better_or_not`."""
+    return math.log2(words / _RARE)
+
+
+def spread(cell: int, centre: int, farthest: int = FARTHEST) -> Told:
+    """A number where nothing says which is likely: all cost the same."""
+    near = around(cell, centre, farthest)
+    return replace(near, bits=SCORED_BITS + math.log2(2 * farthest + 1))
 
 
 def around(cell: int, centre: int, farthest: int = FARTHEST) -> Told:

@@ -16,7 +16,7 @@ from harness.errors import RefusedError
 from harness.evaluation.answers import Frame, Word, code_bits, frame_of, limits, word_for
 from harness.evaluation.carry_over import OVERFITTED, carried_over
 from harness.evaluation.comparison import compared
-from harness.evaluation.ladder import Answer, Bound, value_of
+from harness.evaluation.ladder import PLAIN_BITS, Answer, Bound, value_of
 from harness.evaluation.outcome import more_bits
 from harness.evaluation.released import (
     bits_limit,
@@ -118,7 +118,9 @@ def release(project: Project, experiment: str, approved: ApprovedPlan, split: Sp
         last = latest_release(project, record.id, approved, split)
         if last is not None and last.of_own == exact.inputs.partition("/")[0]:
             return _compared_again(exact, last, spent, bits_limit(approved))
-        return _first_told(exact, frame, spent, bits_limit(approved))
+        reserve = _reserve(project, record, approved)
+        limit = bits_limit(approved)
+        return _first_told(exact, frame, spent=spent, limit=limit, reserve=reserve)
 
     project.ledger.release_score(make)
 
@@ -197,12 +199,25 @@ def _labelled(evaluations: list[Evaluation]) -> set[str]:
     }
 
 
-def _first_told(exact: _Exact, frame: Frame, spent: float, limit: float) -> ScoreReleased | None:
+def _reserve(project: Project, record: Experiment, approved: ApprovedPlan) -> float:
+    """Bits for the experiments that the plan still has room for: each is to have an answer on a
+    hidden validation."""
+    if not secret(approved, Split.VALIDATION.value):
+        return 0.0
+    answered = project.ledger.experiments_told(approved.name, Split.VALIDATION) - {record.id}
+    experiments: int = approved.content["budget"]["experiments"]
+    return PLAIN_BITS * max(0, experiments - 1 - len(answered))
+
+
+def _first_told(
+    exact: _Exact, frame: Frame, *, spent: float, limit: float, reserve: float
+) -> ScoreReleased | None:
     conclusive = exact.comparison is not None and exact.comparison["better"] is not None
     word = word_for(
         frame,
         None if exact.score is None else exact.score.mean,
         left=limit - spent,
+        reserve=reserve,
         better=bool(exact.comparison and exact.comparison["better"]) if conclusive else None,
         code=next(iter(exact.codes), None),
     )

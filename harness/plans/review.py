@@ -38,8 +38,8 @@ from harness.plans.tables import Table
 from harness.settings import granted, require_interpreter
 
 _SCRIPTS = (".py", ".sh")
-_FIRST_BITS, _BETTER_BITS = 10.0, 6.0
-"""About what the first answer on hidden labels costs, and each that is better."""
+_FIRST_BITS, _NEXT_BITS = 8.0, 1.6
+"""About what the first answer on hidden labels costs, and each further one at the least."""
 _SECRET = {
     "held_out": (HELD_OUT, "data.held_out.path"),
     "validation": (HIDDEN_VALIDATION, "data.validation"),
@@ -283,14 +283,14 @@ def shown_splits(review: Review, *, by_person: bool) -> dict[str, SplitTable]:
 def _bits_note(plan: Plan) -> list[Finding]:
     """For a hidden validation: how far the bits reach."""
     bits, experiments = plan.oracle.bits, plan.budget.experiments
-    reach = 1 + max(0, int((bits - _FIRST_BITS) // _BETTER_BITS))
+    reach = 1 + max(0, int((bits - _FIRST_BITS) // _NEXT_BITS))
     if not plan.hidden_validation or reach >= experiments:
         return []
     return [
         Finding(
             "bits_few",
-            f"oracle.bits is {bits:g}: it is enough for about {reach} experiments that get better,"
-            f" and budget.experiments is {experiments}. When the bits are spent, `harness"
+            f"oracle.bits is {bits:g}: it is enough for about {reach} answers, and"
+            f" budget.experiments is {experiments}. When the bits are spent, `harness"
             " evaluate` refuses further looks.",
             "Set oracle.bits higher, now or later: each bit more doubles what answers may tell of"
             " the hidden labels.",

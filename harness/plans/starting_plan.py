@@ -14,8 +14,10 @@ from harness.plans.drawing import are_classes
 from harness.plans.tables import Column
 
 EXPERIMENTS = 8
-_BITS = 10 + 6 * (EXPERIMENTS - 1)
-"""Of hidden labels: what the first answer costs, and each that is better."""
+_BITS = 20
+"""Of hidden labels: for a number first, and better or not for each further experiment."""
+_MORE_BITS = 8 + 6 * (EXPERIMENTS - 1)
+"""For a number each time."""
 _PLAN = """\
 ---
 schema: 1
@@ -46,7 +48,8 @@ Write for people what the keys above say for the machine: what the data is, what
 what would count as cheating.
 """
 _BITS_LINE = """\
-  # What answers may tell of hidden labels: enough for {count} experiments that each get better.
+  # What answers may tell of hidden labels: a number for the first of {count} experiments, better or
+  # not for the others; {more} bits are a number for each.
   bits: {bits}
 """
 
@@ -85,7 +88,7 @@ def first_plan(plan: FirstPlan) -> str:
         predict=_word(plan.predict),
         why=_why(plan),
         tiers=f"{{{tiers}}}",
-        bits=_BITS_LINE.format(bits=_BITS, count=EXPERIMENTS) if hidden else "",
+        bits=_BITS_LINE.format(bits=_BITS, more=_MORE_BITS, count=EXPERIMENTS) if hidden else "",
         entry=_word(plan.entry),
         experiments=EXPERIMENTS,
     )

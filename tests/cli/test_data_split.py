@@ -46,7 +46,7 @@ def test_init_splits_and_writes_a_plan_that_can_be_approved(journey: Journey) ->
     checked = journey.harness("plan", "check", "--json")
     assert checked.exit_code == 0, checked.stdout
     assert "bits_few" not in [one["code"] for one in checked.document["findings"]]
-    (journey.root / "plan.md").write_text(plan.replace("  bits: 52\n", "  bits: 20\n"))
+    (journey.root / "plan.md").write_text(plan.replace("  bits: 20\n", "  bits: 12\n"))
     findings = journey.harness("plan", "check", "--json").document["findings"]
     (few,) = [one for one in findings if one["code"] == "bits_few"]
     assert few["data"]["reach"] < few["data"]["experiments"]

@@ -11,7 +11,7 @@ import pytest
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Split, Tier
 from harness.evaluation.answers import Frame, Word, word_for
-from harness.evaluation.ladder import Answer, gamma_bits
+from harness.evaluation.ladder import PLAIN_BITS, Answer, gamma_bits
 from harness.evaluation.metrics import mae
 
 BITS = 20.0
@@ -25,6 +25,7 @@ OBJECTIVE = Objective(
     seeds=3,
     queries=1_000_000,
 )
+TIERS = replace(OBJECTIVE, tiers={Tier.MUST: 0.5, Tier.SHOULD: 0.25})
 VALIDATION = Frame(
     objective=OBJECTIVE,
     split=Split.VALIDATION,
@@ -140,6 +141,22 @@ def test_what_is_decoded_over_a_whole_plan_is_at_most_the_bound(encoder: Encoder
     assert 3 < np.mean(right) <= BITS
 
 
+@pytest.mark.parametrize("better", [[True] * 7, [False] * 7, [True, False] * 3 + [True]])
+def test_twenty_bits_answer_the_eight_experiments_of_a_first_plan(better: list[bool]) -> None:
+    """Whatever they come to: `harness init` writes both numbers."""
+    frame, left = replace(VALIDATION, objective=TIERS), BITS
+    score = 0.45
+    for place, one in enumerate([True, *better]):
+        score -= 0.05 if one else 0.0
+        reserve = PLAIN_BITS * (7 - place)
+        word = word_for(frame, score, left=left, better=one, code=None, reserve=reserve)
+        assert word is not None, place
+        assert (word.told.answer is not Answer.NOT_BETTER) is one
+        frame = replace(frame, best=word.told.cell or frame.best)
+        left -= word.bits
+    assert left >= 0
+
+
 def test_an_exact_score_carries_42_labels() -> None:
     """What the attack is worth undefended. A guess of (1 - w) / 2 is wrong by w more where the
     label is 1 than where it is 0, and the weights w are powers of 2."""
@@ -177,7 +194,7 @@ def test_among_all_tables_of_eight_labels_the_answers_single_out_no_more_than_th
 
 
 def test_a_number_on_held_out_costs_what_its_distance_from_validation_costs() -> None:
-    held_out = replace(VALIDATION, split=Split.HELD_OUT)
+    held_out = replace(VALIDATION, split=Split.HELD_OUT, expected=True)
     near = word_for(held_out, 0.49, left=BITS, better=None, code=None)
     far = word_for(held_out, 0.2, left=BITS, better=None, code=None)
     assert near is not None

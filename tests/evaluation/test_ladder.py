@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Split, Tier
-from harness.evaluation.answers import Frame, limits, word_for
+from harness.evaluation.answers import PLAIN, Frame, limits, word_for
 from harness.evaluation.ladder import (
     BETTER_BITS,
     FAILED_BITS,
@@ -19,11 +20,13 @@ from harness.evaluation.ladder import (
     Answer,
     Bound,
     around,
+    better_or_not,
     cell_of,
     choice_bits,
     gamma_bits,
     ladder,
     possible_tiers,
+    spread,
     step_of,
     tier_bits,
     value_of,
@@ -48,6 +51,37 @@ def test_the_numbers_around_a_centre_are_words_of_a_prefix_code(farthest: int) -
     words = {around(cell, 40, farthest) for cell in range(40 - farthest, 40 + farthest + 1)}
     assert len(words) == 2 * farthest + 1
     assert kraft([word.bits for word in words] + [FAILED_BITS + 1] * 2) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("farthest", [limit for limit in LIMITS if limit <= FARTHEST])
+def test_the_numbers_of_a_first_look_are_words_of_a_prefix_code(farthest: int) -> None:
+    words = {spread(cell, 40, farthest) for cell in range(40 - farthest, 40 + farthest + 1)}
+    assert len({word.cell for word in words}) == 2 * farthest + 1
+    assert kraft([word.bits for word in words] + [FAILED_BITS + 1] * 2) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("tiers", [{"must": 0.8}, {"must": 0.8, "should": 0.9, "could": 0.95}])
+def test_better_or_not_is_a_word_of_a_prefix_code(tiers: dict[str, float]) -> None:
+    """All answers to all scores, with the two reasons for none."""
+    frame = replace(
+        held_out_frame(), split=Split.VALIDATION, best=48, objective=objective(MAXIMIZE, **tiers)
+    )
+    dear = dict(limits(frame))
+    words = set()
+    for score, better in product([None, *np.arange(0, 1.2, 0.005)], (True, False)):
+        word = word_for(frame, score, left=dear[PLAIN], better=better, code=None)
+        assert word is not None
+        assert word.bits <= dear[PLAIN]
+        words.add(word)
+    failed = [word for word in words if word.told.answer is Answer.FAILED]
+    assert kraft([word.bits for word in (*words, *failed)]) == pytest.approx(1)
+
+
+def test_without_a_number_better_is_by_a_step_and_beyond_doubt() -> None:
+    told = better_or_not(50, 40, doubted=False)
+    assert (told.answer, told.cell, told.bound) == (Answer.BETTER, 41, Bound.AT_LEAST)
+    assert better_or_not(50, 40, doubted=True).answer is Answer.NOT_BETTER
+    assert better_or_not(40, 40, doubted=False).answer is Answer.NOT_BETTER
 
 
 def test_tiers_and_flags_are_words_of_a_prefix_code() -> None:

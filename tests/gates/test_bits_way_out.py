@@ -11,8 +11,8 @@ from tests.cli.journey import Answer, Journey
 from tests.gates.test_sealed import HIDDEN, hidden_world, scored
 from tests.world import GOOD, World
 
-FEW = HIDDEN.replace("queries: 3", "queries: 3\n  bits: 10")
-WAY = "A person sets oracle.bits in plan.md above 10 and runs `harness plan approve plan.md`"
+FEW = HIDDEN.replace("queries: 3", "queries: 3\n  bits: 6")
+WAY = "A person sets oracle.bits in plan.md above 6 and runs `harness plan approve plan.md`"
 BETTER = (0.0, 0.001, 0.002)
 
 
@@ -41,14 +41,14 @@ def test_a_coarse_answer_says_so_and_how_to_get_more(spent: tuple[World, Typed])
     world, typed = spent
     told = typed("evaluate", "exp-0001")
     assert told.exit_code == 0, told.stdout + told.stderr
-    assert "at least 0.86 in steps of 0.02 (coarse: few bits are left)" in told.stdout
+    assert "at least 0.82 in steps of 0.02 (coarse: few bits are left)" in told.stdout
     assert "The answer is coarse" in told.stdout
     assert "The tier may be a higher one." in told.stdout
     assert WAY in told.stdout
     gate = typed("gate", "check", "exp-0001")
     assert "validation gate: PASS (must or more)" in gate.stdout
     row = typed("experiment", "list")
-    assert "judged ≥ 0.86" in " ".join(row.stdout.split())
+    assert "judged ≥ 0.82" in " ".join(row.stdout.split())
     assert "(coarse: few bits are left)" in " ".join(row.stdout.split())
     assert "(coarse: few bits are left)" in (
         world.root / ".harness/experiments/CHECKLIST.md"
@@ -70,7 +70,7 @@ def test_spent_bits_have_one_way_out_and_it_leads_out(spent: tuple[World, Typed]
     assert WAY in found["hint"]
     assert WAY in typed("status").stdout
     plan = world.root / "plan.md"
-    plan.write_text(plan.read_text("utf-8").replace("bits: 10", "bits: 60"), "utf-8")
+    plan.write_text(plan.read_text("utf-8").replace("bits: 6", "bits: 60"), "utf-8")
     line = re.search(r"--changes (\w+)", typed("plan", "approve").stderr)
     assert line is not None
     approved = typed("plan", "approve", "--changes", line[1])

@@ -234,9 +234,9 @@ def test_asking_again_tells_and_costs_nothing(hidden: World) -> None:
 
 
 def test_a_look_that_could_pass_the_bound_is_refused_before_it_is_taken(tmp_path: Path) -> None:
-    world = hidden_world(tmp_path, HIDDEN.replace("queries: 3", "queries: 3\n  bits: 12"))
+    world = hidden_world(tmp_path, HIDDEN.replace("queries: 3", "queries: 3\n  bits: 9"))
     project, plan = world.project, world.project.plan()
-    assert bits_limit(plan) == 12
+    assert bits_limit(plan) == 9
     cuts = [tuple(cut / (1 + place * 3) for cut in (0.5, 0.52, 0.54)) for place in range(6)]
     refused = None
     for three in cuts:
@@ -248,16 +248,16 @@ def test_a_look_that_could_pass_the_bound_is_refused_before_it_is_taken(tmp_path
     assert refused is not None
     assert refused.code == "bits_spent"
     assert refused.exit_code == 2
-    assert "of the plan's 12 are left" in refused.message
+    assert "of the plan's 9 are left" in refused.message
     assert "oracle.bits" in refused.hint
     newest = project.ledger.experiments()[-1].id
     assert len(project.ledger.experiments()) > 1
     assert project.ledger.evaluations(newest) == []
-    assert bits_told(project, plan) <= 12
+    assert bits_told(project, plan) <= 9
     state = load_state(project, supervised=lambda run: False)
     assert VALIDATION in state.spent.untellable
     text = (world.root / "plan.md").read_text()
-    (world.root / "plan.md").write_text(text.replace("bits: 12", "bits: 60"))
+    (world.root / "plan.md").write_text(text.replace("bits: 9", "bits: 60"))
     approve_plan(project, world.root / "plan.md", by="a person")
     assert VALIDATION not in load_state(project, supervised=lambda run: False).spent.untellable
     project.close()

@@ -140,6 +140,11 @@ class ReleaseLedger(LedgerPart):
         query = "SELECT sum(bits) FROM releases WHERE plan = :plan"
         return float(self._value(query, plan=plan) or 0.0)
 
+    def experiments_told(self, plan: str, split: Split) -> set[str]:
+        """Those of a plan's name of which something was told."""
+        query = "SELECT DISTINCT experiment FROM releases WHERE plan = :plan AND split = :split"
+        return {row["experiment"] for row in self._rows(query, plan=plan, split=split.value)}
+
     def best_told(self, plan: str, grid: str, split: Split) -> int | None:
         """The best cell that was told on a grid; None while none was."""
         best: int | None = self._value(
