@@ -87,6 +87,8 @@ LOOP = f"`pip install 'experiment-harness[loop]'`, {FROM}"
 """How the Agent SDK is installed."""
 TRAIN = f"`pip install 'experiment-harness[train]'`, {FROM}"
 """How torch and what it needs are installed beside the harness."""
+REPORT = f"`pip install 'experiment-harness[report]'`, {FROM}"
+"""How the writer of PDF is installed."""
 
 
 class LedgerError(HarnessError):

@@ -16,7 +16,7 @@ import click
 from harness.cli.clean_start import start_clean
 from harness.cli.disk_errors import disk_error
 from harness.cli.output import CommandGroup, emit, fail, tell
-from harness.contract.meant import FILES, MORE, OPTIONS
+from harness.contract.meant import MORE, OPTIONS
 from harness.domain.ids import is_experiment_id
 from harness.domain.late import later
 from harness.errors import LOOP, HarnessError, MissingExtraError
@@ -52,6 +52,7 @@ COMMANDS: dict[str, str] = {
     "audit": "harness.cli.audit:command",
     "claims": "harness.cli.claims:command",
     "decisions": "harness.cli.decisions:command",
+    "recall": "harness.cli.recall:command",
     "watch": "harness.cli.watch:command",
     "import": "harness.cli.import_log:command",
     "gc": "harness.cli.gc:command",
@@ -91,6 +92,7 @@ SUMMARIES: dict[str, str] = {
     "audit": "List changes to protected files, and the sessions behind them.",
     "claims": "Check the numbers that texts claim.",
     "decisions": "List who decided what, and why.",
+    "recall": "Find what the project remembers about some words.",
     "watch": "Follow runs while they train.",
     "import": "Record the log of another program.",
     "gc": "Free disk: remove checkpoints that nothing depends on.",
@@ -189,8 +191,6 @@ def _meant_by_more(path: str, message: str) -> str | None:
     extra = re.match(r"Got unexpected extra arguments? \((.*)\)", message)
     if extra is None:
         return None
-    if path in FILES and re.fullmatch(r"\S+\.\w+", extra[1]):
-        return FILES[path].format(extra[1])
     return MORE.get(path)
 
 

@@ -166,7 +166,7 @@ OPTIONS: dict[tuple[str, str], str] = {
         for name in ("--target", "--column", "--y")
     },
     **{
-        ("harness report", name): "`harness report --json`, or `--out FILE` for Markdown"
+        ("harness report", name): "`harness report --json`, or `--out FILE.html`, `.pdf`, `.md`"
         for name in ("--format", "--html", "--csv", "--output", "-o")
     },
     ("harness doctor", "--fix"): "`harness init`, which writes anew what nobody edited",
@@ -178,7 +178,6 @@ OPTIONS: dict[tuple[str, str], str] = {
 
 MORE: dict[str, str] = {
     "harness status": _SHOW,
-    "harness report": _SHOW,
     "harness evaluate": _LOOK,
     "harness keep": "--reason TEXT for words of yours",
     "harness gate check": "one experiment at a time",
@@ -191,10 +190,6 @@ MORE: dict[str, str] = {
     "harness experiment list": _SHOW,
 }
 """Command -> what is meant by a word too many."""
-
-
-FILES: dict[str, str] = {"harness report": "`harness report --out {}`"}
-"""Command -> what is meant by the name of a file that it takes none of."""
 
 
 def meant_by(command: str, word: str) -> str | None:

@@ -73,15 +73,18 @@ def _candidates(step: Build) -> str:
     return "\n".join([head, "", *lines])
 
 
-def diagnose_message(step: Diagnose, plan: ApprovedPlan, alarms: Sequence[Alarm]) -> str:
-    """For a training-checker."""
+def diagnose_message(
+    step: Diagnose, plan: ApprovedPlan, alarms: Sequence[Alarm], memory: str = ""
+) -> str:
+    """For a training-checker; `memory`: what is known of such alarms."""
     news = "\n".join(
         f"- {as_news(f'{step.experiment}/{step.run}', alarm)}" for alarm in alarms[:MOST_ALARMS]
     )
-    return "\n\n".join(
+    return _joined(
         (
             _head(f"Why {step.experiment}/{step.run} went wrong", plan),
             f"## Its open alarms\n\n{news}",
+            memory,
             (
                 f"## What to do\n\nYou are {step.name}. Read the run's metrics.jsonl around the"
                 " rows that are named, its stderr.log, config.yaml and the training code. Then"
@@ -92,13 +95,14 @@ def diagnose_message(step: Diagnose, plan: ApprovedPlan, alarms: Sequence[Alarm]
     )
 
 
-def scout_message(step: Scout, plan: ApprovedPlan, codes: Sequence[str]) -> str:
-    """For a research-scout."""
+def scout_message(step: Scout, plan: ApprovedPlan, codes: Sequence[str], memory: str = "") -> str:
+    """For a research-scout; `memory` as above."""
     references = "\n".join(f"- {inline(path)}" for path in plan.content["references"])
-    return "\n\n".join(
+    return _joined(
         (
             _head(f"Methods that answer the diagnosis of {step.experiment}", plan),
             f"## What to read\n\nPapers and baselines that the plan gives you:\n{references}",
+            memory,
             (
                 "## What to do\n\nRead the experiment's diagnosis.md"
                 f" ({', '.join(dict.fromkeys(codes))}), then the files. Call record_methods once,"
@@ -122,15 +126,19 @@ def judge_message(step: JudgeResult, plan: ApprovedPlan) -> str:
     )
 
 
-def read_briefing(layout: Layout) -> str:
-    """BRIEFING.md, cut at a line end if it is too long; empty if there is none yet."""
+def _joined(parts: Sequence[str]) -> str:
+    return "\n\n".join(filter(None, parts))
+
+
+def read_briefing(layout: Layout, most: int = BRIEFING_CHARACTERS) -> str:
+    """BRIEFING.md, cut at a line end if it is longer than `most`; empty if there is none yet."""
     if not layout.briefing.is_file():
         return ""
     text = layout.briefing.read_text("utf-8").strip()
-    if len(text) <= BRIEFING_CHARACTERS:
+    if len(text) <= most:
         return text
     note = "\n(cut here)"
-    return text[: BRIEFING_CHARACTERS - len(note)].rsplit("\n", 1)[0] + note
+    return text[: most - len(note)].rsplit("\n", 1)[0] + note
 
 
 def _head(title: str, plan: ApprovedPlan) -> str:

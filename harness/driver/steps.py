@@ -12,9 +12,9 @@ from harness.driver.messages import (
     build_message,
     diagnose_message,
     judge_message,
-    read_briefing,
     scout_message,
 )
+from harness.driver.remembered import briefing_for, remembered
 from harness.driver.role_sessions import RoleSessions
 from harness.driver.run_news import RunNews
 from harness.driver.supervisors import Supervisor, is_going, is_held
@@ -89,7 +89,7 @@ class StepRunner:
             if step.experiment is None
             else project.ledger.experiment(step.experiment).hypothesis
         )
-        briefing = read_briefing(project.layout)
+        briefing = briefing_for(project, step, BUILDER, known)
         prompt = build_message(step, project.plan(), briefing, known, beside=self.parallel > 1)
         context = self._sessions.run(step, BUILDER, prompt, parent=step.parent)
         # Of several its training goes on while the loop looks at the others.
@@ -107,7 +107,10 @@ class StepRunner:
             step,
             f"{step.experiment}/{step.run}: {step.name}, attempt {step.attempt}, explains {codes}",
         )
-        self._sessions.run(step, CHECKER, diagnose_message(step, project.plan(), alarms))
+        about = [f"{alarm.code} {alarm.message}" for alarm in alarms]
+        memory = remembered(project, CHECKER, step.experiment, about)
+        prompt = diagnose_message(step, project.plan(), alarms, memory)
+        self._sessions.run(step, CHECKER, prompt)
 
     def _scout(self, step: Scout) -> None:
         self._say(step, f"{step.experiment}: research-scout, attempt {step.attempt}")
@@ -117,7 +120,9 @@ class StepRunner:
             for alarms in open_by_run(project, step.experiment).values()
             for alarm in alarms
         ]
-        self._sessions.run(step, SCOUT, scout_message(step, project.plan(), codes))
+        memory = remembered(project, SCOUT, step.experiment, codes)
+        prompt = scout_message(step, project.plan(), codes, memory)
+        self._sessions.run(step, SCOUT, prompt)
 
     def _judge(self, step: JudgeResult) -> None:
         self._say(step, f"{step.experiment}: oracle, attempt {step.attempt}")

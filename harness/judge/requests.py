@@ -85,7 +85,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ("experiment", "show"): _COUNTED,
     ("experiment", "compare"): Askable(flags=("--code", "--config"), words=2),
     ("status",): Askable(flags=("--briefing",)),
-    ("report",): Askable(),
+    ("report",): Askable(words=-1),
     ("cost",): Askable(),
     ("watch",): Askable(
         flags=("--once", "--wait", "--follow", "--plain", "--until-alarm"),
@@ -94,6 +94,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
         once=True,
     ),
     ("decisions",): _COUNTED,
+    ("recall",): Askable(values=("--kind", "--experiment", "--limit"), words=-1),
     ("claims", "audit"): Askable(flags=("--git",), values=("--since",), words=-1, files=True),
     ("handoff",): Askable(values=("--note", "--experiment"), words=1, stdin=True),
     ("priors", "list"): Askable(),

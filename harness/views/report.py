@@ -16,11 +16,15 @@ from harness.domain.statuses import (
     Tier,
     spoken,
 )
+from harness.errors import RefusedError
 from harness.evaluation.outcome import explain
 from harness.evaluation.predict_code import whose
 from harness.evaluation.released import bits_limit, bits_told
+from harness.ledger.facts import ApprovedPlan, Decision
 from harness.ledger.project import Project
 from harness.ledger.spending import spent
+from harness.plans.approved import plan_of
+from harness.views.report_series import logged_curves, spent_over_time
 from harness.views.snapshot import experiment_row, split_score
 from harness.views.tables import figure, score_text, tier_text
 
@@ -28,14 +32,17 @@ WIDTH = 80
 _COLUMNS = ("id", "validation", "held-out", "verdict", "decision", "hypothesis")
 """The last one is left out where the others leave no room for its head; each hypothesis stands
 below the table in full."""
+_FINDING = ("code", "message")
 
 
-def report(project: Project) -> dict[str, Any]:
-    """The plan in force, its experiments oldest first, and what they took. Raises RefusedError
-    (no_plan)."""
-    approved, ledger = project.plan(), project.ledger
+def report(project: Project, named: Sequence[str] = ()) -> dict[str, Any]:
+    """The plan in force, its experiments oldest first, and what they took; with `named` only those
+    and their plan. Raises RefusedError (no_plan, plans_differ), NotFoundError."""
+    ledger = project.ledger
+    approved = _plan_of_all(project, named) if named else project.plan()
     everything = sorted(ledger.experiments(), key=lambda one: one.number)
-    own = [one for one in everything if one.plan == approved.name]
+    under = [one for one in everything if one.plan == approved.name]
+    own = [one for one in under if not named or one.id in named]
     content = approved.content
     oracle, budget = content["oracle"], content["budget"]
     usd, tokens = budget.get("usd"), budget.get("tokens")
@@ -49,7 +56,7 @@ def report(project: Project) -> dict[str, Any]:
             **{name: oracle[name] for name in ("metric", "direction", "tiers", "seeds")},
         },
         "experiments": [_experiment(project, one) for one in own],
-        "of_other_plans": len(everything) - len(own),
+        "of_other_plans": 0 if named else len(everything) - len(under),
         "looks": {
             "held_out": ledger.queries(approved.name, Split.HELD_OUT),
             "queries": oracle["queries"],
@@ -57,7 +64,7 @@ def report(project: Project) -> dict[str, Any]:
             "bits": bits_limit(approved),
         },
         "budget": {
-            "experiments": {"used": len(own), "of": budget["experiments"]},
+            "experiments": {"used": len(under), "of": budget["experiments"]},
             "minutes": {
                 "used": round(ledger.training_seconds(approved.name) / 60, 1),
                 "of": budget["total_minutes"],
@@ -68,6 +75,29 @@ def report(project: Project) -> dict[str, Any]:
     }
 
 
+def _plan_of_all(project: Project, named: Sequence[str]) -> ApprovedPlan:
+    plans = {one: plan_of(project, project.ledger.experiment(one)) for one in named}
+    names = {plan.name for plan in plans.values()}
+    if len(names) > 1:
+        raise RefusedError(
+            f"{', '.join(named)} belong to several plans: {', '.join(sorted(names))}.",
+            hint="A report is about one plan: name the experiments of one.",
+            code="plans_differ",
+        )
+    return max(plans.values(), key=lambda plan: plan.version)
+
+
+def series(project: Project, document: Mapping[str, Any]) -> dict[str, Any]:
+    """What the figures need beside the document: {curves {experiment: ...}, budget}."""
+    names = [row["experiment"] for row in document["experiments"]]
+    records = [project.ledger.experiment(name) for name in names]
+    limit = document["budget"]["minutes"]["of"]
+    return {
+        "curves": {name: logged_curves(project, name) for name in names},
+        "budget": spent_over_time(project, records, limit),
+    }
+
+
 def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
     row = experiment_row(project, record)
     decided = [
@@ -75,7 +105,7 @@ def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
     ]
     verdicts = project.ledger.verdicts(record.id)
     comparison = verdicts[-1].comparison if verdicts else None
-    last = decided[-1] if decided else None
+    made = [_plain(one) for one in decided]
     return {
         **{name: row[name] for name in ("experiment", "status", "hypothesis", "parent", "tier")},
         **{name: row[name] for name in ("verdict", "gate", "launches")},
@@ -87,10 +117,14 @@ def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
         "predict_code": whose(project, record.id),
         "compared": None if comparison is None else explain(comparison),
         "against": None if comparison is None else comparison["against"],
-        "decision": None
-        if last is None
-        else {"id": last.id, "kind": last.kind, "by": last.by, "reason": last.reason},
+        "decision": made[-1] if made else None,
+        "decisions": made,
+        "findings": [{name: one[name] for name in _FINDING} for one in row["findings"]],
     }
+
+
+def _plain(one: Decision) -> dict[str, Any]:
+    return {"id": one.id, "kind": one.kind, "by": one.by, "reason": one.reason}
 
 
 def page(document: Mapping[str, Any]) -> str:

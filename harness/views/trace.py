@@ -90,6 +90,14 @@ class Trace:
                 None if highest is None else Best(value=highest.high, place=highest.place)
             )
 
+    def points(self) -> list[tuple[float, float]]:
+        """(place, last value) of each bucket that has both, in their order."""
+        return [
+            (float(bucket.place), bucket.last)
+            for bucket in self._buckets
+            if bucket.place is not None and math.isfinite(bucket.last)
+        ]
+
     def sparkline(self, width: int, *, ascii_only: bool = False) -> str:
         """At most `width` characters, from low to high.
 

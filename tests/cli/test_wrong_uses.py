@@ -66,7 +66,7 @@ WRONG: dict[tuple[str, ...], tuple[str, str]] = {
     ("plan", "show"): ("'show'", "`harness status`"),
     ("plan", "new"): ("'new'", "`harness init`"),
     ("status", EXP): (EXP, "`harness experiment show EXP`"),
-    ("report", EXP): (EXP, "`harness experiment show EXP`"),
+    ("report", "latest"): ("'latest'", "`harness experiment list`"),
     ("keep", "--override"): ("--override", "`harness gate approve EXP --reason TEXT --override`"),
     ("keep", "the best"): ("'the best'", "`harness experiment list`"),
     ("try", "a", "wider", "MLP"): (

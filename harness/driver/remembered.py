@@ -1,0 +1,56 @@
+"""What a session is told from memory beside its briefing: ranked for its role, its experiment and
+what its step is about."""
+
+import re
+from collections.abc import Iterable
+
+from harness.driver.messages import BRIEFING_CHARACTERS, read_briefing
+from harness.ledger.project import Project
+from harness.loop.steps import Build
+from harness.projections.recall import Kind, kin_of, memories, recall, section
+
+_NAME = re.compile(r"(?<![\w-])[dp]-\d{4,}")
+_TOLD = (Kind.DECISION, Kind.PRIOR)
+"""Kinds that a briefing tells with their words."""
+ROOM = 1500
+"""Characters of the section; the briefing gives them up where it is long."""
+
+
+def briefing_for(project: Project, step: Build, role: str, hypothesis: str | None) -> str:
+    """The briefing with what is remembered of the step's idea and findings, in at most 8,000
+    characters."""
+    about = [
+        hypothesis or "",
+        *(idea.text for idea in step.candidates[:1]),
+        *(f"{finding.code} {finding.message}" for finding in step.findings[:3]),
+    ]
+    if not any(about):
+        about = [project.plan().content["objective"]]
+    briefing = read_briefing(project.layout)
+    found = remembered(project, role, step.experiment or step.parent, about, beside=briefing)
+    if not found or not briefing:
+        return briefing or found
+    return f"{read_briefing(project.layout, BRIEFING_CHARACTERS - len(found) - 2)}\n\n{found}"
+
+
+def remembered(
+    project: Project,
+    role: str,
+    experiment: str | None,
+    about: Iterable[str],
+    *,
+    beside: str = "",
+) -> str:
+    """ "## From memory" with a line for each of the nearest; "" where nothing is. Decisions
+    and priors that `beside` names, and the experiment itself, are left out."""
+    ledger = project.ledger
+    told = set(_NAME.findall(beside))
+    known = [
+        one
+        for one in memories(ledger, project.layout)
+        if (one.kind not in _TOLD or one.id not in told)
+        and (one.kind is not Kind.EXPERIMENT or one.id != experiment)
+    ]
+    kin = kin_of(ledger, experiment)
+    found = recall(known, " ".join(about), role=role, kin=kin, limit=8)
+    return section(found, ROOM)
