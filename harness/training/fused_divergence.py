@@ -1,5 +1,6 @@
 """`Divergence` of logits on a GPU without a tensor beside them: one Triton program a position reads
-both rows of logits, adds up the loss and writes the gradient over the student's.
+both rows of logits, adds up the loss and writes the gradient over the student's. Logits are float32
+as a rule, the gradient what the head's matrix product takes: bfloat16 in the first half of the row.
 
 The formulas are those of harness/training/divergences.py, in base 2 inside. Sums are in float32.
 Needs Triton, which comes with PyTorch for CUDA.
@@ -34,24 +35,30 @@ def write_gradient(
     beta: float,
     temperature: float,
     clip: float | None,
-) -> torch.Tensor:
-    """sum_t weights_t JSD_beta(P_t, Q_t), shape (); its gradient in `student` stands in `student`.
+    kind: torch.dtype | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(sum_t weights_t JSD_beta(P_t, Q_t), its gradient in `student`), shapes () and (tokens,
+    vocabulary).
 
-    `student` and `teacher` (tokens, vocabulary) are logits with contiguous rows, of one floating
-    dtype, on one GPU; `weights` (tokens,) float32. A position of weight 0 is not read.
+    `student` and `teacher` (tokens, vocabulary) are contiguous logits of one floating dtype, on one
+    GPU; `weights` (tokens,) float32. A position of weight 0 is not read. The gradient has the dtype
+    `kind`, no wider than the logits (by default theirs), and lies in their memory.
     """
     losses = torch.zeros_like(weights, dtype=torch.float32)
+    gradient = _over(student, kind)
     _row[(len(student),)](
         student,
+        gradient,
         teacher,
         weights,
         losses,
         student.shape[1],
         student.stride(0),
+        gradient.stride(0),
         teacher.stride(0),
         **_settings(beta, temperature, clip),
     )
-    return losses.sum()
+    return losses.sum(), gradient
 
 
 def write_top_k_gradient(
@@ -64,7 +71,8 @@ def write_top_k_gradient(
     beta: float,
     temperature: float,
     clip: float | None,
-) -> torch.Tensor:
+    kind: torch.dtype | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """As `write_gradient`, over the student's `k` likeliest words, k <= MOST_KEPT and below the
     vocabulary; of equal words the first ones. `tail`: one more word stands for the rest, else the
     kept ones are renormalized."""
@@ -72,8 +80,10 @@ def write_top_k_gradient(
     rows, width = student.shape
     found = torch.zeros(rows, dtype=torch.int32, device=student.device)
     room = torch.empty((rows, _ROOM), dtype=torch.int64, device=student.device)
+    gradient = _over(student, kind)
     _top_k_row[(rows,)](
         student,
+        gradient,
         teacher,
         weights,
         losses,
@@ -81,6 +91,7 @@ def write_top_k_gradient(
         room,
         width,
         student.stride(0),
+        gradient.stride(0),
         teacher.stride(0),
         k,
         **_settings(beta, temperature, clip),
@@ -88,7 +99,15 @@ def write_top_k_gradient(
         GROUPS=_GROUPS,
         ROOM=_ROOM,
     )
-    return losses.sum()
+    return losses.sum(), gradient
+
+
+def _over(logits: torch.Tensor, kind: torch.dtype | None) -> torch.Tensor:
+    """The memory of `logits` as a tensor of their shape with the dtype `kind`: the beginning of
+    each row."""
+    if kind is None or kind == logits.dtype:
+        return logits
+    return logits.view(kind)[:, : logits.shape[1]]
 
 
 def _settings(beta: float, temperature: float, clip: float | None) -> dict[str, Any]:
@@ -168,11 +187,13 @@ def _parts(
 @triton.jit
 def _row(
     student,
+    gradient,
     teacher,
     weights,
     losses,
     width,
     student_stride,
+    gradient_stride,
     teacher_stride,
     scale,
     inverse,
@@ -185,11 +206,12 @@ def _row(
 ):
     row = tl.program_id(0).to(tl.int64)
     student += row * student_stride
+    gradient += row * gradient_stride
     teacher += row * teacher_stride
     weight = tl.load(weights + row)
     lanes = tl.arange(0, BLOCK)
     if weight == 0:
-        _clear(student, width, BLOCK)
+        _clear(gradient, width, BLOCK)
     else:
         of_q = _log_sum(student, width, scale, BLOCK)
         of_p = _log_sum(teacher, width, scale, BLOCK)
@@ -210,8 +232,9 @@ def _row(
             log_q = _read(student, at, at < width) * scale - of_q
             log_p = _read(teacher, at, at < width) * scale - of_p
             part, slope, q = _parts(log_q, log_p, beta, clip, FORWARD, REVERSE, CLIPPED)
-            gradient = (slope - q * total) * factor
-            tl.store(student + at, gradient.to(student.dtype.element_ty), mask=at < width)
+            slopes = (slope - q * total) * factor
+            tl.debug_barrier()  # no word is written over that another warp has yet to read
+            tl.store(gradient + at, slopes.to(gradient.dtype.element_ty), mask=at < width)
 
 
 @triton.jit
@@ -291,18 +314,20 @@ def _largest_keys(
 
 
 @triton.jit
-def _scale_others(student, width, scale, of_q, factor, BLOCK: tl.constexpr):
+def _scale_others(student, gradient, width, scale, of_q, factor, BLOCK: tl.constexpr):
     """Write `factor` Q(v) over every word."""
     lanes = tl.arange(0, BLOCK)
     for start in range(0, width, BLOCK):
         at = start + lanes
-        gradient = tl.exp2(_read(student, at, at < width) * scale - of_q) * factor
-        tl.store(student + at, gradient.to(student.dtype.element_ty), mask=at < width)
+        slopes = tl.exp2(_read(student, at, at < width) * scale - of_q) * factor
+        tl.debug_barrier()  # as in _row
+        tl.store(gradient + at, slopes.to(gradient.dtype.element_ty), mask=at < width)
 
 
 @triton.jit
 def _top_k_row(
     student,
+    gradient,
     teacher,
     weights,
     losses,
@@ -310,6 +335,7 @@ def _top_k_row(
     room,
     width,
     student_stride,
+    gradient_stride,
     teacher_stride,
     k,
     scale,
@@ -326,10 +352,11 @@ def _top_k_row(
 ):
     row = tl.program_id(0).to(tl.int64)
     student += row * student_stride
+    gradient += row * gradient_stride
     teacher += row * teacher_stride
     weight = tl.load(weights + row)
     if weight == 0:
-        _clear(student, width, BLOCK)
+        _clear(gradient, width, BLOCK)
     else:
         of_q = _log_sum(student, width, scale, BLOCK)
         of_p = _log_sum(teacher, width, scale, BLOCK)
@@ -354,10 +381,11 @@ def _top_k_row(
             rest_p = tl.log2(tl.maximum(1 - mass_p, _LEAST_REST))
             more, rest, mass = _parts(rest_q, rest_p, beta, clip, FORWARD, REVERSE, CLIPPED)
             loss, total = loss + more, total + rest
-            _scale_others(student, width, scale, of_q, (rest / mass - total) * factor, BLOCK)
+            others = (rest / mass - total) * factor
+            _scale_others(student, gradient, width, scale, of_q, others, BLOCK)
         else:
-            _clear(student, width, BLOCK)
+            _clear(gradient, width, BLOCK)
         tl.debug_barrier()
-        gradient = ((slope - q * total) * factor).to(student.dtype.element_ty)
-        tl.store(student + at, gradient, mask=inside)
+        slopes = (slope - q * total) * factor
+        tl.store(gradient + at, slopes.to(gradient.dtype.element_ty), mask=inside)
         tl.store(losses + row, loss * weight * _LN_2)

@@ -61,7 +61,7 @@ def test_the_whole_vocabulary(
     student, teacher = logits(width)
     form = Divergence(beta=beta, clip=clip, temperature=0.9)
     written, weights = student.clone(), torch.tensor(WEIGHTS, device=ON)
-    loss = fused.write_gradient(written, teacher, weights, beta=beta, temperature=0.9, clip=clip)
+    loss, _ = fused.write_gradient(written, teacher, weights, beta=beta, temperature=0.9, clip=clip)
     agrees(form, written, loss, student, teacher)
 
 
@@ -76,7 +76,7 @@ def test_the_likeliest_words(
         objective=Objective.TOP_K, top_k=K, tail=tail, beta=beta, clip=clip, temperature=0.9
     )
     written, weights = student.clone(), torch.tensor(WEIGHTS, device=ON)
-    loss = fused.write_top_k_gradient(
+    loss, _ = fused.write_top_k_gradient(
         written, teacher, weights, k=K, tail=tail, beta=beta, temperature=0.9, clip=clip
     )
     agrees(form, written, loss, student, teacher)
@@ -89,8 +89,30 @@ def test_of_equal_words_the_first_are_kept(fused: ModuleType) -> None:
     student[:, 140:] = -0.0
     form = Divergence(objective=Objective.TOP_K, top_k=K)
     written, weights = student.clone(), torch.tensor(WEIGHTS, device=ON)
-    loss = fused.write_top_k_gradient(
+    loss, _ = fused.write_top_k_gradient(
         written, teacher, weights, k=K, tail=True, beta=0.5, temperature=1.0, clip=None
     )
     first = student - torch.arange(151, device=ON) * 1e-6
     agrees(form, written, loss, first, teacher)
+
+
+@pytest.mark.parametrize("k", [None, K])
+def test_a_narrow_gradient_lies_over_the_wide_logits(fused: ModuleType, k: int | None) -> None:
+    student, teacher = logits(151)
+    kept, weights = student.clone(), torch.tensor(WEIGHTS, device=ON)
+    words = {"beta": 0.5, "temperature": 1.0, "clip": None, "kind": torch.bfloat16}
+    if k is None:
+        form = Divergence()
+        loss, narrow = fused.write_gradient(student, teacher, weights, **words)
+    else:
+        form = Divergence(objective=Objective.TOP_K, top_k=k)
+        loss, narrow = fused.write_top_k_gradient(
+            student, teacher, weights, k=k, tail=True, **words
+        )
+    assert narrow.dtype == torch.bfloat16
+    assert narrow.data_ptr() == student.data_ptr()
+    tokens = torch.zeros(TOKENS, dtype=torch.long, device=ON)
+    wide = kept.double(), teacher.double()
+    expected, gradient = form.graded(*wide, tokens, weights.double())
+    assert float(loss) == pytest.approx(float(expected), rel=5e-4)
+    assert float((narrow - gradient).norm() / gradient.norm()) < 4e-3
