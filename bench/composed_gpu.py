@@ -1,147 +1,108 @@
-"""The composed trainer on a GPU with models of random weights: memory, tokens a second, and its
-step as a ratio to TRL's trainers one after the other on the same rows.
+"""The composed trainer on a GPU: memory, tokens a second, its step as a ratio to TRL's trainers one
+after the other, a curve, and preference tuning beside TRL's. About eight minutes, no network.
 
-- large: an architecture of 8 billion parameters with LoRA, 20 steps of reward, self-distillation
-  over the whole vocabulary and DPO. A random model earns no reward; that channel computes a loss of
-  0. What was logged of each step goes to FILE.
-- small: an architecture of 135 million parameters with a vocabulary of 151,936 words; the same
-  channels by TRL's GRPOTrainer, SDPOTrainer and DPOTrainer, an equal number of steps each.
+- small: an architecture of 135 million parameters with a vocabulary of 151,936 words; reward,
+  self-distillation and DPO by TRL's GRPOTrainer, SDPOTrainer and DPOTrainer, an equal number of
+  steps each, and by the composed trainer.
+- preferences: ORPO and DPO on rows of 1,024 tokens (bench/_preferences.py).
+- large: an architecture of 8 billion parameters with LoRA, 20 steps of the three channels. A random
+  model earns no reward; that channel computes a loss of 0.
+- curve: 200 steps in bfloat16, four from the same rollouts. The reward is the share of even numbers
+  in an answer. With `--model FOLDER` the weights of that folder, else random ones.
 
-Nothing is learned from random weights: what a training learns, bench/composed.py shows.
+    python bench/composed_gpu.py [--record] [--out FOLDER] [--model FOLDER] [--minutes 8.5]
+    python bench/composed_gpu.py --tiny   # on a CPU: shows only that the program runs
 
-    python bench/composed_gpu.py [--record] [--rows FILE]
-
-`--record` writes docs/evidence/composed-gpu.json.
+`--record` writes docs/evidence/composed-gpu.json. FOLDER (by default this one) gets
+composed-gpu-steps.csv, of the large model, and composed-gpu-curve.csv: what each step logged.
 """
 
 import argparse
 import csv
 import json
 import os
-import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 os.environ |= {"HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import torch
+from _gpu import (
+    LARGE,
+    ON,
+    SMALL,
+    TINY,
+    own_environment,
+    random_model,
+    save_tokenizer,
+    task_of,
+    trained,
+)
+from _preferences import Setting, measured
 from _record import record
 from datasets import Dataset
 from peft import LoraConfig
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-    TrainerCallback,
-    set_seed,
-)
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer
 from trl.experimental.sdpo import SDPOConfig, SDPOTrainer
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-from harness.clock import SystemClock
 from harness.domain.composition import (
     Composition,
     DistillationChannel,
     PreferenceChannel,
+    RewardChannel,
+    RewardFunction,
     Rollouts,
 )
+from harness.files import sha256_bytes
 from harness.run_logger import RunLogger
-from harness.training.chat import read_rows
 from harness.training.language_model import load_tokenizer
 from harness.training.trainers import composed
-from harness.training.trainers.task import TrainerSpec, TrainingTask
-from tests.training.tiny_model import (
-    SPECIAL,
-    TEMPLATE,
-    environment,
-    specification,
-    write_rows,
-)
+from harness.training.trainers.task import TrainingTask
+from tests.training.tiny_model import specification, write_rows
 
-WORDS, GIB = 151_936, 2**30
-LARGE = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32}
-LARGE |= {"num_attention_heads": 32, "num_key_value_heads": 8}
-SMALL = {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30}
-SMALL |= {"num_attention_heads": 9, "num_key_value_heads": 3}
-STEPS, LARGE_STEPS, ROWS, GENERATIONS, COMPLETION = 6, 20, 8, 4, 48
+STEPS, LARGE_STEPS, CURVE_STEPS = 6, 20, 200
+ROWS, GENERATIONS, COMPLETION = 8, 4, 48
 PROMPT = "Count from {n} in words, one line a number, and explain each step. " * 4
 NUMBERS = {"batch_size": ROWS, "gradient_accumulation": 1, "max_steps": STEPS, "lora_rank": 16}
 NUMBERS |= {"max_seq_length": 1024, "learning_rate": 1e-5, "lora_dropout": 0.0}
 
 
-@dataclass
-class Pace(TrainerCallback):  # type: ignore[misc] # the library is not followed
-    """Seconds of each step after the first two, and the rows that were logged."""
+EVENS = """
+import re
 
-    seconds: list[float] = field(default_factory=list)
-    rows: list[dict[str, float]] = field(default_factory=list)
-    _began: float = 0.0
+def evens(completions, **more):
+    found = [re.findall("[0-9]+", one[-1]["content"]) for one in completions]
+    return [sum(n[-1] in "02468" for n in each) / len(each) if each else 0.0 for each in found]
+"""
+Figures = dict[str, float | str]
 
-    def on_step_begin(self, *_words: Any, **_more: Any) -> None:
-        torch.cuda.synchronize()
-        self._began = time.perf_counter()
 
-    def on_step_end(self, *_words: Any, **_more: Any) -> None:
-        torch.cuda.synchronize()
-        self.seconds.append(time.perf_counter() - self._began)
-
-    def on_log(
-        self, _args: Any, state: Any, _control: Any, logs: Any = None, **_more: Any
-    ) -> None:
-        self.rows.append({"step": state.global_step, **(logs or {})})
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    folder: Path
+    log: RunLogger
+    tiny: bool
+    until: float
+    """On time.perf_counter: no step of the curve begins later."""
+    model: Path | None
 
     @property
-    def median(self) -> float:
-        return statistics.median(self.seconds[2:])
+    def tier(self) -> str:
+        return "cpu-experimental" if self.tiny else "datacenter-gpu"
 
+    @property
+    def steps(self) -> int:
+        return 2 if self.tiny else STEPS
 
-class RandomTask(TrainingTask):
-    sizes: dict[str, int]
-
-    def model(self) -> Any:
-        return random_model(self.sizes)
-
-
-def random_model(sizes: dict[str, int]) -> Any:
-    set_seed(0)
-    config = LlamaConfig(
-        vocab_size=WORDS,
-        max_position_embeddings=2048,
-        bos_token_id=1,
-        eos_token_id=2,
-        pad_token_id=2,
-        tie_word_embeddings=False,
-        **sizes,
-    )
-    with torch.device("cuda"):
-        torch.set_default_dtype(torch.bfloat16)
-        model = LlamaForCausalLM(config)
-        torch.set_default_dtype(torch.float32)
-    model.config.dtype = torch.bfloat16
-    return model
-
-
-def save_tokenizer(folder: Path) -> None:
-    """A byte tokenizer with a large vocabulary: a random model answers with any of its words."""
-    words = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    words += [f"w{n}" for n in range(WORDS - len(words))]
-    backend = Tokenizer(models.BPE(vocab={text: n for n, text in enumerate(words)}, merges=[]))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    unknown, begin, end = SPECIAL
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=backend, unk_token=unknown, bos_token=begin, eos_token=end, pad_token=end
-    )
-    tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(folder)
-    (folder / "config.json").write_text("{}")
+    @property
+    def small(self) -> dict[str, int]:
+        return TINY if self.tiny else SMALL
 
 
 def rows() -> list[dict[str, Any]]:
@@ -159,61 +120,49 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
-def task(folder: Path, sizes: dict[str, int], steps: int, log: RunLogger) -> TrainingTask:
-    composition = Composition(
-        distillation=DistillationChannel(contexts=("hint",)),
-        dpo=PreferenceChannel(pairs=ROWS),
-        rollouts=Rollouts(generations=GENERATIONS, max_tokens=COMPLETION),
-        gradients_every=0,
-    )
-    data = folder / "rows.jsonl"
+def task(
+    bench: Bench, sizes: dict[str, int] | None, composition: Composition, **numbers: float
+) -> TrainingTask:
+    folder, data = bench.folder, bench.folder / "rows.jsonl"
     spec = specification(
-        folder,
+        folder if sizes or bench.model is None else bench.model,
         data,
         "composed",
         "composed",
         dtype="bfloat16",
-        hardware_tier="datacenter-gpu",
-        hyperparameters=NUMBERS | {"max_steps": steps},
+        hardware_tier=bench.tier,
+        hyperparameters=NUMBERS | numbers,
     )
     (folder / "spec.json").write_text(json.dumps({**spec, "composition": composition.plain()}))
-    made = RandomTask(
-        spec=TrainerSpec.read(folder / "spec.json"),
-        output=folder / "checkpoints",
-        log=log,
-        clock=SystemClock(),
-        began=time.monotonic(),
-        tokenizer=load_tokenizer(folder, padding_side="left"),
-        rows=read_rows(data, "prompt"),
+    return task_of(folder / "spec.json", data, bench.log, sizes, side="left")
+
+
+def three(max_tokens: int = COMPLETION, **more: Any) -> Composition:
+    return Composition(
+        distillation=DistillationChannel(contexts=("hint",)),
+        dpo=PreferenceChannel(pairs=ROWS),
+        rollouts=Rollouts(
+            generations=GENERATIONS, max_tokens=max_tokens, iterations=more.pop("iterations", 1)
+        ),
+        gradients_every=0,
+        **more,
     )
-    made.sizes = sizes
-    return made
-
-
-def trained(make: Callable[[], Any]) -> tuple[Pace, float]:
-    """(pace, GiB at the most) of one training; nothing is saved."""
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
-    trainer, pace = make(), Pace()
-    trainer.args.save_strategy = "no"
-    trainer.add_callback(pace)
-    trainer.train()
-    return pace, torch.cuda.max_memory_allocated() / GIB
 
 
 def score(completions: list[Any], **_more: Any) -> list[float]:
     return [float(len(str(one)) % 7) for one in completions]
 
 
-def of_trl(folder: Path) -> dict[str, Callable[[], Any]]:
+def of_trl(bench: Bench) -> dict[str, Callable[[], Any]]:
     """TRL's trainers of each channel, with the same rows, batches and lengths."""
-    given = rows()
+    given, folder = rows(), bench.folder
     shared: dict[str, Any] = {
         "output_dir": str(folder / "trl"),
-        "max_steps": STEPS,
+        "max_steps": bench.steps,
         "per_device_train_batch_size": ROWS,
         "learning_rate": 1e-5,
-        "bf16": True,
+        "bf16": not bench.tiny,
+        "use_cpu": bench.tiny,
         "gradient_checkpointing": True,
         "report_to": "none",
         "logging_steps": 1,
@@ -234,7 +183,7 @@ def of_trl(folder: Path) -> dict[str, Callable[[], Any]]:
 
     def kind(trainer: Any, config: Any, data: list[Any], **more: Any) -> Callable[[], Any]:
         return lambda: trainer(
-            model=random_model(SMALL),
+            model=random_model(bench.small),
             args=config,
             train_dataset=Dataset.from_list(data),
             processing_class=tokenizer,
@@ -255,43 +204,119 @@ def of_trl(folder: Path) -> dict[str, Callable[[], Any]]:
     }
 
 
-def main(given: argparse.Namespace) -> int:
-    if not torch.cuda.is_available():
-        print("No CUDA GPU is here: nothing was measured.")
-        return 0
-    figures: dict[str, float | str] = {"card": torch.cuda.get_device_name(0)}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        save_tokenizer(folder)
-        write_rows(folder / "rows.jsonl", rows())
-        os.environ |= environment(folder / "run")
-        (folder / "run").mkdir()
-        with RunLogger.from_environment() as log:
-            times, most = {}, {}
-            for label, make in of_trl(folder).items():
-                pace, held = trained(make)
-                times[label], most[label] = pace.median, held
-                print(f"TRL {label}: {pace.median:.2f} s a step, {held:.2f} GiB", flush=True)
-            pace, held = trained(lambda: composed.build(task(folder, SMALL, STEPS, log)))
-            print(f"composed: {pace.median:.2f} s a step, {held:.2f} GiB", flush=True)
-            figures |= {f"TRL {label} s": round(one, 3) for label, one in times.items()}
-            figures |= {f"TRL {label} GiB": round(one, 2) for label, one in most.items()}
-            figures |= {"composed s": round(pace.median, 3), "composed GiB": round(held, 2)}
-            figures["time ratio"] = round(pace.median / sum(times.values()), 3)
-            figures["memory ratio"] = round(held / max(most.values()), 3)
-            pace, held = trained(lambda: composed.build(task(folder, LARGE, LARGE_STEPS, log)))
-            tokens = max(row.get("num_tokens", 0) for row in pace.rows) / len(pace.seconds)
-            print(f"8B: {pace.median:.2f} s a step, {held:.2f} GiB", flush=True)
-            figures |= {"8B s": round(pace.median, 3), "8B GiB": round(held, 2)}
-            figures |= {"8B steps": len(pace.seconds)}
-            figures["8B tokens per second"] = round(tokens / pace.median, 1)
-    names = sorted({key for row in pace.rows for key in row}, key=lambda key: (key != "step", key))
-    with given.rows.open("w", newline="") as stream:
+def channels(bench: Bench) -> Figures:
+    times, most = {}, {}
+    for label, make in of_trl(bench).items():
+        pace, most[label] = trained(make)
+        times[label] = pace.median
+        print(f"TRL {label}: {pace.median:.2f} s a step, {most[label]:.2f} GiB", flush=True)
+    pace, held = trained(
+        lambda: composed.build(task(bench, bench.small, three(), max_steps=bench.steps))
+    )
+    print(f"composed: {pace.median:.2f} s a step, {held:.2f} GiB", flush=True)
+    return {
+        **{f"TRL {label} s": round(one, 3) for label, one in times.items()},
+        **{f"TRL {label} GiB": round(one, 2) for label, one in most.items()},
+        "composed s": round(pace.median, 3),
+        "composed GiB": round(held, 2),
+        "time ratio": round(pace.median / sum(times.values()), 3),
+        "memory ratio": round(held / max(*most.values(), 1e-9), 3),
+    }
+
+
+def preferences(bench: Bench) -> Figures:
+    few = {"tokens": 96, "tier": bench.tier} if bench.tiny else {}
+    return measured(
+        Setting(
+            folder=bench.folder,
+            log=bench.log,
+            sizes=bench.small,
+            steps=3 if bench.tiny else 7,
+            **few,
+        )
+    )
+
+
+def large(bench: Bench, out: Path) -> Figures:
+    sizes = TINY if bench.tiny else LARGE
+    steps = 2 if bench.tiny else LARGE_STEPS
+    pace, held = trained(lambda: composed.build(task(bench, sizes, three(), max_steps=steps)))
+    write_table(out / "composed-gpu-steps.csv", pace.rows)
+    tokens = max(row.get("num_tokens", 0) for row in pace.rows) / len(pace.seconds)
+    print(f"8B: {pace.median:.2f} s a step, {held:.2f} GiB", flush=True)
+    return {
+        "8B s": round(pace.median, 3),
+        "8B GiB": round(held, 2),
+        "8B steps": len(pace.seconds),
+        "8B tokens per second": round(tokens / pace.median, 1),
+    }
+
+
+def curve(bench: Bench, out: Path) -> Figures:
+    source = RewardFunction(
+        name="evens", file="evens.py", source=EVENS, sha256=sha256_bytes(EVENS.encode())
+    )
+    reward = RewardChannel(functions=(source,), function_weights=(1.0,))
+    composition = three(16, iterations=4, reward=reward)
+    numbers = {"max_steps": 8 if bench.tiny else CURVE_STEPS, "learning_rate": 5e-4}
+    sizes = None if bench.model else bench.small
+    pace, held = trained(
+        lambda: composed.build(task(bench, sizes, composition, **numbers)), bench.until
+    )
+    write_table(out / "composed-gpu-curve.csv", pace.rows)
+    told: Figures = {
+        "curve steps": len(pace.seconds),
+        "curve s": round(pace.median, 3),
+        "curve GiB": round(held, 2),
+        "curve weights": "random" if bench.model is None else bench.model.name,
+    }
+    for name in ("reward", "channel/distillation/loss", "channel/dpo/loss"):
+        values = [row[name] for row in pace.rows if name in row]
+        for label, part in (("first", values[:20]), ("last", values[-20:])):
+            told[f"curve {name}, {label} 20"] = round(sum(part) / max(1, len(part)), 4)
+    return told
+
+
+def write_table(path: Path, given: list[dict[str, float]]) -> None:
+    names = sorted({key for row in given for key in row}, key=lambda key: (key != "step", key))
+    with path.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, names)
         writer.writeheader()
-        writer.writerows(pace.rows)
-    print(json.dumps(figures, indent=1))
-    if given.record:
+        writer.writerows(given)
+
+
+def main(given: argparse.Namespace) -> int:
+    if ON == "cpu" and not given.tiny:
+        print("No CUDA GPU is here: nothing was measured.")
+        return 0
+    began = time.perf_counter()
+    given.out.mkdir(parents=True, exist_ok=True)
+    figures: Figures = {"card": "none" if ON == "cpu" else torch.cuda.get_device_name(0)}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_tokenizer(folder, (TINY if given.tiny else SMALL)["vocab_size"])
+        write_rows(folder / "rows.jsonl", rows())
+        (folder / "run").mkdir()
+        own_environment(folder / "run")
+        with RunLogger.from_environment() as log:
+            bench = Bench(
+                folder=folder,
+                log=log,
+                tiny=given.tiny,
+                until=began + 60 * given.minutes,
+                model=given.model,
+            )
+            parts: dict[str, Callable[[], Figures]] = {
+                "channels": lambda: channels(bench),
+                "preferences": lambda: preferences(bench),
+                "large": lambda: large(bench, given.out),
+                "curve": lambda: curve(bench, given.out),
+            }
+            for label, part in parts.items():
+                figures |= part()
+                print(f"{label}: {time.perf_counter() - began:.0f} s so far", flush=True)
+                print(json.dumps(figures), flush=True)
+    if given.record and not given.tiny:
         record("composed-gpu", "python bench/composed_gpu.py --record", figures, seed=0)
     return 0
 
@@ -301,5 +326,8 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--record", action="store_true")
-    parser.add_argument("--rows", type=Path, default=Path("composed-gpu-steps.csv"))
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path())
+    parser.add_argument("--model", type=Path, default=None)
+    parser.add_argument("--minutes", type=float, default=8.5)
     sys.exit(main(parser.parse_args()))

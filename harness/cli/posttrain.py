@@ -67,7 +67,7 @@ for verb in VERBS:
     help="With --backend composed: its channels, a TOML file.",
 )
 @click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--dtype", default="float32", show_default=True)
+@click.option("--dtype", default=None, help="By default bfloat16 on a GPU, else float32.")
 @click.option(
     "--set",
     "numbers",

@@ -50,7 +50,8 @@ class Request:
     """By default cpu-experimental for dry-run and command, else consumer-gpu."""
     command: Sequence[str] | None = None
     seed: Any = 1
-    dtype: str = "float32"
+    dtype: str | None = None
+    """By default bfloat16 on a GPU's tier, else float32."""
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     minutes: Any = MINUTES.default
     tokens: Any = TOKENS.default

@@ -106,7 +106,7 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
     if problems or not (backend and mode and profile and tier):
         raise SpecificationError(problems)
     configuration: dict[str, Any] = {
-        "dtype": request.dtype,
+        "dtype": request.dtype or ("float32" if tier is HardwareTier.CPU else "bfloat16"),
         "seed": int(request.seed),
         "hyperparameters": hyperparameters,
         "composition": None if composition is None else composition.plain(),
@@ -162,7 +162,7 @@ def _consistent(
     if backend and tier and tier not in backend.tiers:
         tiers = "/".join(sorted(backend.tiers))
         problems.add("hardware_tier", tiers, tier, f"{backend} runs on no other")
-    if request.dtype not in DTYPES:
+    if request.dtype not in (None, *DTYPES):
         problems.add("dtype", "/".join(DTYPES), request.dtype, "unknown")
     path = Path(request.artifact)
     if path.is_absolute() or ".." in path.parts or not path.parts:

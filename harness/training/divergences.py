@@ -197,9 +197,9 @@ def graded_form(divergence: Divergence) -> Written:
     return graded
 
 
-def fused_form(divergence: Divergence, hidden: torch.Tensor) -> Written | None:
+def fused_form(divergence: Divergence, head: torch.Tensor) -> Written | None:
     """By Triton, where it is there and has this divergence."""
-    if not hidden.is_cuda or divergence.objective == Objective.SAMPLED:
+    if not head.is_cuda or divergence.objective == Objective.SAMPLED:
         return None
     if find_spec("triton") is None:
         return None
@@ -210,13 +210,13 @@ def fused_form(divergence: Divergence, hidden: torch.Tensor) -> Written | None:
         "beta": divergence.beta,
         "temperature": divergence.temperature,
         "clip": divergence.clip,
-        "kind": hidden.dtype,
     }
 
     def written(
         student: torch.Tensor, teacher: torch.Tensor, tokens: torch.Tensor, weights: torch.Tensor
     ) -> Graded:
         given = student, teacher, weights.float()
+        shared["kind"] = min(head.dtype, student.dtype, key=lambda one: one.itemsize)
         if divergence.objective == Objective.TOP_K and divergence.top_k < student.shape[-1]:
             kept: dict[str, Any] = {"k": divergence.top_k, "tail": divergence.tail}
             graded: Graded = fused.write_top_k_gradient(*given, **kept, **shared)
@@ -231,8 +231,8 @@ def logits_of(hidden: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
     """hidden @ head.T in float32 or wider. A GPU adds up products of bfloat16 in float32: rounded
     once more, a logit of 4 is off by 0.008, a gradient of the head by 2%, and other words are among
     the likeliest."""
-    if hidden.is_cuda and hidden.dtype in (torch.bfloat16, torch.float16):
-        wide: torch.Tensor = torch.mm(hidden, head.to(hidden.dtype).T, out_dtype=torch.float32)
+    if head.is_cuda and head.dtype in (torch.bfloat16, torch.float16):
+        wide: torch.Tensor = torch.mm(hidden.to(head.dtype), head.T, out_dtype=torch.float32)
         return wide
     return hidden @ head.T
 
@@ -253,7 +253,7 @@ def distillation_loss(
     states, and as the head where that learns. On a GPU it is written over the student's logits
     (fused_divergence.py). `chunk`: tokens at a time.
     """
-    fused = fused_form(divergence, student[0])
+    fused = fused_form(divergence, student[1])
     if fused is None:
         most = chunk or max(1, _CHUNK // student[1].shape[0])
     else:

@@ -55,7 +55,6 @@ def write_gradient(
         student.shape[1],
         student.stride(0),
         gradient.stride(0),
-        teacher.stride(0),
         **_settings(beta, temperature, clip),
     )
     return losses.sum(), gradient
@@ -92,7 +91,6 @@ def write_top_k_gradient(
         width,
         student.stride(0),
         gradient.stride(0),
-        teacher.stride(0),
         k,
         **_settings(beta, temperature, clip),
         TAIL=tail,
@@ -194,7 +192,6 @@ def _row(
     width,
     student_stride,
     gradient_stride,
-    teacher_stride,
     scale,
     inverse,
     beta,
@@ -207,7 +204,7 @@ def _row(
     row = tl.program_id(0).to(tl.int64)
     student += row * student_stride
     gradient += row * gradient_stride
-    teacher += row * teacher_stride
+    teacher += row * student_stride
     weight = tl.load(weights + row)
     lanes = tl.arange(0, BLOCK)
     if weight == 0:
@@ -325,6 +322,11 @@ def _scale_others(student, gradient, width, scale, of_q, factor, BLOCK: tl.const
 
 
 @triton.jit
+def _inside(values, inside):
+    return tl.sum(tl.where(inside, values, 0.0), 0)
+
+
+@triton.jit
 def _top_k_row(
     student,
     gradient,
@@ -336,7 +338,6 @@ def _top_k_row(
     width,
     student_stride,
     gradient_stride,
-    teacher_stride,
     k,
     scale,
     inverse,
@@ -353,27 +354,24 @@ def _top_k_row(
     row = tl.program_id(0).to(tl.int64)
     student += row * student_stride
     gradient += row * gradient_stride
-    teacher += row * teacher_stride
+    teacher += row * student_stride
+    found += row
     weight = tl.load(weights + row)
     if weight == 0:
         _clear(gradient, width, BLOCK)
     else:
-        of_q = _log_sum(student, width, scale, BLOCK)
-        of_p = _log_sum(teacher, width, scale, BLOCK)
-        slots = room + row * ROOM
-        keys = _largest_keys(student, width, k, found + row, slots, BLOCK, GROUPS, ROOM)
+        of_q, of_p = _log_sum(student, width, scale, BLOCK), _log_sum(teacher, width, scale, BLOCK)
+        keys = _largest_keys(student, width, k, found, room + row * ROOM, BLOCK, GROUPS, ROOM)
         inside = tl.arange(0, ROOM) < k
         at = (keys & 0xFFFFFFFF) ^ 0x7FFFFFFF
         log_q = _read(student, at, inside) * scale - of_q
         log_p = _read(teacher, at, inside) * scale - of_p
-        mass_q = tl.sum(tl.exp2(log_q), 0)
-        mass_p = tl.sum(tl.exp2(log_p), 0)
+        mass_q, mass_p = tl.sum(tl.exp2(log_q), 0), tl.sum(tl.exp2(log_p), 0)
         if not TAIL:
             log_q -= tl.log2(mass_q)
             log_p -= tl.log2(mass_p)
         part, slope, q = _parts(log_q, log_p, beta, clip, FORWARD, REVERSE, CLIPPED)
-        loss = tl.sum(tl.where(inside, part, 0.0), 0)
-        total = tl.sum(tl.where(inside, slope, 0.0), 0)
+        loss, total = _inside(part, inside), _inside(slope, inside)
         factor = weight * inverse * _LN_2
         tl.debug_barrier()  # the kept words are read before they are written over
         if TAIL:

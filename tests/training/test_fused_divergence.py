@@ -61,7 +61,9 @@ def test_the_whole_vocabulary(
     student, teacher = logits(width)
     form = Divergence(beta=beta, clip=clip, temperature=0.9)
     written, weights = student.clone(), torch.tensor(WEIGHTS, device=ON)
-    loss, _ = fused.write_gradient(written, teacher, weights, beta=beta, temperature=0.9, clip=clip)
+    loss, _ = fused.write_gradient(
+        written, teacher, weights, beta=beta, temperature=0.9, clip=clip
+    )
     agrees(form, written, loss, student, teacher)
 
 

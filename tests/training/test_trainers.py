@@ -32,6 +32,8 @@ from harness.training.chat import turn  # noqa: E402
 from harness.training.language_model import load_tokenizer  # noqa: E402
 from harness.training.trainers import (  # noqa: E402
     composed,
+    micro_batch,
+    program,
     trl_dpo,
     trl_grpo,
     trl_orpo,
@@ -378,3 +380,35 @@ def test_cut_answers_are_counted_by_kind(place: Place) -> None:
     place.data = write_rows(place.folder / "rows.jsonl", rows)
     _, result = place.train("trl-dpo")
     assert (result["extra"]["cut_chosen"], result["extra"]["cut_rejected"]) == (1, 2)
+
+
+@pytest.mark.parametrize("backend", ["trl-orpo", "trl-dpo", "trl-sft"])
+def test_a_micro_batch_that_memory_holds_trains_the_same_step(
+    place: Place, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    """Of a step of four rows a memory that holds two trains two twice: the losses are those of one
+    row four times, and of all four."""
+    write_rows(place.data, [{**row, "chosen": "ab", "rejected": "cd"} for row in preferences(9)])
+    tried: list[int] = []
+
+    def holds_two(make: Any) -> bool:
+        trainer = make()
+        trainer.train()
+        tried.append(trainer.args.per_device_train_batch_size)
+        return tried[-1] <= 2
+
+    numbers = {"batch_size": 1, "gradient_accumulation": 4, "lora_dropout": 0.0, "max_steps": 3}
+    _, one = place.train(backend, name="one", hyperparameters=numbers)
+    monkeypatch.setattr(
+        program, "fitted", lambda task, build: micro_batch.fitted(task, build, holds_two)
+    )
+    code, two = place.train(backend, name="two", hyperparameters=numbers)
+    assert (code, tried) == (0, [4, 2])
+    assert two["extra"]["micro_batch"] == two["extra"]["micro_batches"] == 2
+    assert two["metrics"]["tokens_seen"] == one["metrics"]["tokens_seen"]
+    losses_of = [
+        [row["metrics"]["loss"] for row in place.rows(name) if "loss" in row.get("metrics", {})]
+        for name in ("one", "two")
+    ]
+    assert len(losses_of[0]) == 3
+    assert losses_of[1] == pytest.approx(losses_of[0], rel=1e-5)

@@ -50,6 +50,7 @@ from harness.training.trainers.budget import (
     newest_checkpoint,
     step_of,
 )
+from harness.training.trainers.micro_batch import fitted
 from harness.training.trainers.task import (
     TrainerSpec,
     TrainingTask,
@@ -180,7 +181,7 @@ def _train(
         spec=spec, output=output, log=log, clock=clock, began=began, tokenizer=tokenizer, rows=rows
     )
     try:
-        trainer = build(task)
+        trainer = fitted(task, build)
     finally:
         result |= {"rows_used": task.used, "rows_refused": dict(task.refused)}
     hashes = ("config_fingerprint", "dataset_sha256", "base_model_sha256")

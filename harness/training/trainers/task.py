@@ -105,6 +105,8 @@ class TrainingTask:
     used: int = 0
     extra: dict[str, float | str] = field(default_factory=dict)
     """Of the result: what the protocol does not ask for."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Arguments of transformers' trainer in place of the specification's: a micro-batch."""
 
     def each(self, encode: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
         """`encode` of every row; a refused row is counted by its reason. Raises UsageError when no
@@ -168,7 +170,7 @@ class TrainingTask:
             "gradient_checkpointing": not cpu,
             "dataloader_pin_memory": not cpu,
         }
-        return settings | more
+        return settings | more | self.settings
 
     def model(self) -> Any:
         """The base model, ready for training."""

@@ -14,12 +14,13 @@ from trl.experimental.orpo import (
     ORPOConfig,
     ORPOTrainer,
 )
+from trl.trainer.utils import add_fused_lm_head
 
 from harness.training.collators import orpo_row
 from harness.training.losses import (
+    IGNORED,
     mean_nll,
     odds_ratio,
-    response_logps,
 )
 from harness.training.trainers.program import run
 from harness.training.trainers.task import TrainingTask
@@ -37,21 +38,29 @@ class MaskedORPOTrainer(ORPOTrainer):  # type: ignore[misc] # the library is not
     def concatenated_forward(self, model: Any, batch: dict[str, Any]) -> tuple[Any, ...]:
         """(chosen_logps, rejected_logps, chosen_logits, rejected_logits, nll).
 
-        Log-probabilities are means over response tokens. Shapes: (rows,), (rows,), (rows, length,
-        vocabulary) twice, ().
+        Log-probabilities are means over response tokens, made in the head without a tensor of all
+        logits; of these only the mean of each response token is told. Shapes: (rows,), (rows,),
+        (tokens,) twice, ().
         """
         rows = self.concatenated_inputs(
             batch, padding_value=self.padding_value, device=self.accelerator.device
         )
-        mask = rows["concatenated_attention_mask"]
-        logits = model(
-            input_ids=rows["concatenated_input_ids"], attention_mask=mask, use_cache=False
-        ).logits
-        logps, counts = response_logps(logits, rows["concatenated_labels"])
+        labels = rows["concatenated_labels"]
+        out = model(
+            input_ids=rows["concatenated_input_ids"],
+            attention_mask=rows["concatenated_attention_mask"],
+            labels=labels,
+            fused_lm_head=True,
+        )
+        logps, mask = out.log_probs.float().sum(-1), labels[:, 1:] != IGNORED
+        counts = mask.sum(-1)
         means = logps / counts
         chosen = len(batch["chosen_labels"])  # the first half of the rows
         nll = mean_nll(logps[:chosen], counts[:chosen])
-        return means[:chosen], means[chosen:], logits[:chosen, :-1], logits[chosen:, :-1], nll
+        logits = [
+            out.mean_logits[half][mask[half]] for half in (slice(chosen), slice(chosen, None))
+        ]
+        return means[:chosen], means[chosen:], *logits, nll
 
     def odds_ratio_loss(
         self, policy_chosen_logps: Any, policy_rejected_logps: Any
@@ -65,6 +74,8 @@ class MaskedORPOTrainer(ORPOTrainer):  # type: ignore[misc] # the library is not
 def trainer_of(task: TrainingTask, model: Any, adapter: Any) -> Any:
     """The trainer of `model`; `adapter` is the LoRA that it is to get, None where it has one."""
     rows = task.pairs(orpo_row)
+    whole = model if adapter is not None else model.get_base_model()
+    add_fused_lm_head(whole, outputs=("log_probs", "mean_logits"))
     settings = task.arguments(
         beta=task.spec.hyperparameters["beta"],
         max_length=task.spec.max_length,
