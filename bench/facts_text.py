@@ -2,7 +2,8 @@
 it, where it stays.
 
 An example's experiment (three seeds, trained, evaluated, judged) is tried several times; the first
-one, which says what all have in common, and the plan do not count.
+one, which says what all have in common, and the plan do not count. Of MANY experiments all but the
+last part are closed: what one takes then is at most a closed one and its share of a full open part.
 
     python bench/facts_text.py [--record]     # with --record: docs/evidence/facts_text.json
 """
@@ -16,9 +17,13 @@ from pathlib import Path
 
 from _record import record, wants_record
 
+from harness.ledger.text_parts import LIMIT
+
 EXAMPLE = "sklearn"
 EXPERIMENTS = 3
+MANY = 100
 AIM = 6_000
+"""Bytes an experiment, of MANY."""
 
 
 def harness(root: Path, *words: str) -> None:
@@ -55,9 +60,16 @@ def main() -> None:
     plain = len(more) / EXPERIMENTS
     closed = len(gzip.compress(more, mtime=0)) / EXPERIMENTS
     print(f"bytes of text an experiment: {plain:,.0f} as written, {closed:,.0f} in a closed part")
-    print(f"aim: at most {AIM:,} where it stays: {'met' if closed <= AIM else 'MISSED'}")
+    of_many = closed + min(LIMIT, plain * MANY) / MANY
+    met = "met" if of_many <= AIM else "MISSED"
+    print(f"of {MANY}, the open part full: {of_many:,.0f}; aim: at most {AIM:,}: {met}")
     if wants_record():
-        figures = {"plain_bytes": round(plain), "closed_bytes": round(closed), "aim_bytes": AIM}
+        figures = {
+            "plain_bytes": round(plain),
+            "closed_bytes": round(closed),
+            "of_100_bytes": round(of_many),
+            "aim_bytes": AIM,
+        }
         record("facts_text", "python bench/facts_text.py --record", figures)
 
 

@@ -15,8 +15,9 @@ from typing import NamedTuple
 from harness.errors import LedgerDamagedError
 from harness.files import atomic_write
 
-LIMIT = 4 << 20
-"""Bytes of facts in one part: some hundred experiments."""
+LIMIT = 128 << 10
+"""Bytes of facts in one part: some eight experiments. The part that grows is written as it is, so it
+alone decides what the first experiments take; git packs it again with each commit."""
 SUFFIX = ".jsonl"
 _CLOSED = re.compile(r"(.+)\.(\d{8,})-(\d{8,})\.jsonl\.gz\Z")
 
