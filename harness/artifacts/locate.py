@@ -39,6 +39,9 @@ class Layout:
         self.vault = self.state / "vault"
         self.objects = self.vault / "objects"
         """Frozen files, each named by its SHA-256."""
+        self.scorers = self.vault / "scorers"
+        """Environments of scripts that score, one for each list of packages; see
+        plans.scorer_packages."""
         self.held_out = self.vault / "held_out"
         """Held-out tables, each `<keyed hash>.<extension>`."""
         self.sealed = self.vault / "sealed"

@@ -218,6 +218,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
             first_too=ask,
             probe=_probe(),
             model=model_of(environment()),
+            environment=environment(),
         )
         judge = opened.ledger.recorded_judge(opened.ledger.writer)
         told, limit = bits_told(opened, approved), bits_limit(approved)

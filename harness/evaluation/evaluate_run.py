@@ -212,7 +212,7 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
     digest = _kept(request, canonical_json(first.columns))
     if any(finding.code not in _NOTES for finding in findings):
         return _unscored(findings, digest, seconds)
-    result = replace(_scored(request, rows, truth, first.columns, digest), predict_seconds=seconds)
+    result = replace(_scored(call, first.columns, digest), predict_seconds=seconds)
     return replace(result, findings=(*result.findings, *findings))
 
 
@@ -343,9 +343,8 @@ def _probe(call: Call, first: Columns, seconds: float) -> WeightsProbe:
     )
 
 
-def _scored(
-    request: EvaluationRequest, rows: SplitRows, truth: Truth, predictions: Columns, digest: str
-) -> _ScoredOnce:
+def _scored(call: Call, predictions: Columns, digest: str) -> _ScoredOnce:
+    request, rows, truth = call.request, call.rows, call.truth
     # From what is scored, so that the same predictions have the same interval.
     seed = int(digest[:12], 16)
     # A script may take classes or probabilities; the baseline exists in one form.
@@ -366,6 +365,7 @@ def _scored(
             objects=request.objects,
             work=request.work,
             seconds=request.limits.score_seconds,
+            sandbox=call.sandbox,
         )
     except Unscorable as error:
         return _ScoredOnce(

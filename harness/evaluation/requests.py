@@ -82,7 +82,7 @@ def request_of(
         id_column=columns["id"],
         group=columns.get("group"),
         metric=job.plan.oracle.metric,
-        scorer=scorer_of(job.approved),
+        scorer=scorer_of(job.approved, layout.scorers),
         predict=tuple(shlex.split(job.plan.oracle.predict)),
         interpreter=require_interpreter(project.settings),
         snapshot=asked.code,

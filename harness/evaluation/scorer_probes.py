@@ -23,7 +23,7 @@ from harness.domain.sandbox import Confinement, Sandbox
 from harness.errors import HarnessError, PlanError
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import WHY, Columns
-from harness.evaluation.scoring import PROGRAM, FrozenScorer, lay_out
+from harness.evaluation.scoring import PROGRAM, FrozenScorer, lay_out, with_packages
 from harness.evaluation.truth import Truth, read_truth
 from harness.plans.scorer import Closure, ScorerProbe
 
@@ -56,7 +56,14 @@ def prober(sandbox: Sandbox) -> ScorerProbe:
             folder = Path(name).resolve()
             objects = folder / "objects"
             files = {path: store_bytes(data, objects) for path, data in closure.sources.items()}
-            scorer = FrozenScorer(name=closure.entry, entry=closure.entry, files=files)
+            packages = closure.environment
+            scorer = FrozenScorer(
+                name=closure.entry,
+                entry=closure.entry,
+                files=files,
+                environment=packages,
+                approved_environment=packages.sha256 if packages else None,
+            )
             return _Tries(sandbox, scorer, folder, objective).problems(labels)
 
     return probe
@@ -258,9 +265,12 @@ class _Tries:
         result.unlink(missing_ok=True)
         job.write_text(json.dumps(task), encoding="utf-8")
         program = self.folder / PROGRAM.name
+        packages = self.scorer.environment
+        python = [sys.executable, "-I", "-S"] if packages is None else with_packages(packages)
+        there = (self.folder,) if packages is None else (self.folder, packages.folder)
         done = self.sandbox.run(
-            [sys.executable, "-I", "-S", str(program), str(job), str(result)],
-            confinement=Confinement(writable=(output,), read_only=(self.folder,)),
+            [*python, str(program), str(job), str(result)],
+            confinement=Confinement(writable=(output,), read_only=there),
             cwd=output,
             environment={"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "TMPDIR": str(output)},
             timeout_s=SECONDS,

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,12 +21,14 @@ from numpy.typing import NDArray
 from harness import process
 from harness.artifacts.objects import ObjectDamagedError, load_object
 from harness.domain.metrics import METRICS, IntervalMethod
+from harness.domain.sandbox import Confinement, Sandbox
 from harness.evaluation import problems, scorer_program
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import METRIC, Columns
 from harness.files import canonical_json, make_folder, sha256_bytes
 from harness.ledger.facts.plan import ApprovedPlan
 from harness.plans.labels import ClassLabel
+from harness.plans.scorer_packages import ScorerEnvironment, python_of, standing
 
 PROGRAM = Path(scorer_program.__file__)
 _METRICS = PROGRAM.with_name("metrics")
@@ -43,6 +46,10 @@ class FrozenScorer:
     """The script, relative; None for a built-in."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Relative path -> SHA-256; the blobs lie in the vault's objects under their hash."""
+    environment: ScorerEnvironment | None = None
+    """As it is now, of a script with packages."""
+    approved_environment: str | None = None
+    """Its SHA-256 as it was approved; None without packages."""
     positive: ClassLabel | None = None
     """The plan's `oracle.positive`; without it the greater of two classes is the positive one."""
 
@@ -54,15 +61,21 @@ class FrozenScorer:
             program += _metric_file(self.name).read_bytes()
             options = METRICS[self.name].options
             parts |= {"options": dict(options), "positive": self.positive}
+        if self.approved_environment is not None:
+            parts["environment"] = self.approved_environment
         return sha256_bytes(canonical_json(parts | {"program": sha256_bytes(program)}))
 
 
-def scorer_of(approved: ApprovedPlan) -> FrozenScorer:
+def scorer_of(approved: ApprovedPlan, scorers: Path | None = None) -> FrozenScorer:
+    """`scorers`: where environments of scorers lie, to score with it."""
     frozen = approved.scorer
+    packages = frozen.get("environment")
     return FrozenScorer(
         name=frozen["name"],
         entry=frozen["entry"],
         files=frozen["files"],
+        environment=standing(scorers / packages["folder"]) if scorers and packages else None,
+        approved_environment=packages["sha256"] if packages else None,
         positive=approved.content["oracle"].get("positive"),
     )
 
@@ -91,21 +104,29 @@ class Scored:
 
 
 def score(
-    scorer: FrozenScorer, job: ScoreJob, *, objects: Path, work: Path, seconds: float
+    scorer: FrozenScorer,
+    job: ScoreJob,
+    *,
+    objects: Path,
+    work: Path,
+    seconds: float,
+    sandbox: Sandbox | None = None,
 ) -> Scored:
-    """Raises Unscorable: scorer_changed, scorer_failed, score_not_finite."""
+    """`sandbox`: of a scorer with packages, which are strangers' code. Raises Unscorable:
+    scorer_changed, scorer_failed, score_not_finite."""
     make_folder(work)
     with tempfile.TemporaryDirectory(
         dir=work, prefix="score-", ignore_cleanup_errors=True
     ) as name:
         folder = Path(name).resolve()
         lay_out(scorer, objects, folder)
-        plain = _call(scorer, job, folder, resamples=0, seconds=seconds)
+        call = partial(_call, scorer, job, folder, seconds=seconds, sandbox=sandbox)
+        plain = call(resamples=0)
         resampled = None
         if _is_resampled(scorer):
             # A second call: when its resamples take too long, the score stands without an interval.
             with contextlib.suppress(Unscorable):
-                again = _call(scorer, job, folder, resamples=SCRIPT_RESAMPLES, seconds=seconds)
+                again = call(resamples=SCRIPT_RESAMPLES)
                 resampled = again["resampled"]
     value = _number(plain["value"])
     if not math.isfinite(value):
@@ -125,6 +146,10 @@ def lay_out(scorer: FrozenScorer, objects: Path, folder: Path) -> None:
     if scorer.entry is None:
         _write(folder / METRIC.name, _metric_file(scorer.name).read_bytes())
         return
+    found = scorer.environment and scorer.environment.sha256
+    if found != scorer.approved_environment:
+        why = "It is not there." if found is None else "Its files are others."
+        raise Unscorable(problems.scorer_changed("environment of packages", why))
     if scorer.entry not in scorer.files:
         raise Unscorable(
             problems.scorer_failed(f"{scorer.name} has no frozen file {scorer.entry}")
@@ -149,7 +174,13 @@ def _metric_file(name: str) -> Path:
 
 
 def _call(
-    scorer: FrozenScorer, job: ScoreJob, folder: Path, *, resamples: int, seconds: float
+    scorer: FrozenScorer,
+    job: ScoreJob,
+    folder: Path,
+    *,
+    resamples: int,
+    seconds: float,
+    sandbox: Sandbox | None,
 ) -> dict[str, Any]:
     task = {
         "scorer": scorer.name,
@@ -163,11 +194,26 @@ def _call(
         "groups": None if job.groups is None else job.groups.tolist(),
         "options": {} if scorer.entry else METRICS[scorer.name].options_with(job.positive),
     }
-    job_path, result_path = folder / f"job-{resamples}.json", folder / f"result-{resamples}.json"
+    output = folder / f"output-{resamples}"
+    output.mkdir()
+    job_path, result_path = folder / f"job-{resamples}.json", output / "result.json"
     job_path.write_text(json.dumps(task, allow_nan=False), encoding="utf-8")
-    exit_code, stderr = _run(
-        [str(folder / PROGRAM.name), str(job_path), str(result_path)], folder, seconds
-    )
+    words = [str(folder / PROGRAM.name), str(job_path), str(result_path)]
+    if scorer.environment is None:
+        exit_code, stderr = _run(words, folder, seconds)
+    elif sandbox is None:
+        raise Unscorable(problems.scorer_failed(f"{scorer.name} has packages and no sandbox"))
+    else:
+        done = sandbox.run(
+            [*with_packages(scorer.environment), *words],
+            confinement=Confinement(
+                writable=(output,), read_only=(folder, scorer.environment.folder)
+            ),
+            cwd=output,
+            environment={"LC_ALL": "C.UTF-8", "TMPDIR": str(output)},
+            timeout_s=seconds,
+        )
+        exit_code, stderr = done.exit_code, done.stderr
     if exit_code is None:
         raise Unscorable(
             problems.scorer_failed(
@@ -184,6 +230,11 @@ def _call(
         raise Unscorable(
             problems.scorer_failed(f"{scorer.name} left no result ({error})", stderr)
         ) from error
+
+
+def with_packages(environment: ScorerEnvironment) -> list[str]:
+    """The Python that imports them, and writes no byte code beside them."""
+    return [str(python_of(environment.folder)), "-I", "-B"]
 
 
 def _run(arguments: list[str], folder: Path, seconds: float) -> tuple[int | None, bytes]:

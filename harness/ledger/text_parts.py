@@ -16,8 +16,8 @@ from harness.errors import LedgerDamagedError
 from harness.files import atomic_write
 
 LIMIT = 128 << 10
-"""Bytes of facts in one part: some eight experiments. The part that grows is written as it is, so it
-alone decides what the first experiments take; git packs it again with each commit."""
+"""Bytes of facts in one part: some eight experiments. The part that grows is not packed: what it
+may hold, the first experiments take."""
 SUFFIX = ".jsonl"
 _CLOSED = re.compile(r"(.+)\.(\d{8,})-(\d{8,})\.jsonl\.gz\Z")
 

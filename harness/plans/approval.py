@@ -122,12 +122,14 @@ def approve_plan(
     first_too: bool = False,
     probe: ScorerProbe | None = None,
     model: str = DEFAULT_MODEL,
+    environment: Mapping[str, str] | None = None,
 ) -> ApprovedPlan:
     """Freeze plan, scorer and data; move rows of held-out and a hidden validation to the vault.
 
     A draft (see plans.drafts) is put in its plan's place, and removed from its own. The same plan,
     scorer and data again give the standing approval; anything else is the next version. A call that
-    was killed is finished by the next one. Raises the problem that `check_plan` finds, or one
+    was killed is finished by the next one. `environment`: the variables with which packages of a
+    scorer are installed. Raises the problem that `check_plan` finds, or one
     PlanError for several; `on_findings` gets its findings. `on_changes` gets what is not as the
     plan in force has it, and all of a first plan that an agent may have written, with `first_too`
     of any, before anything is moved or recorded, and may raise.
@@ -144,10 +146,11 @@ def approve_plan(
     read_accepted(layout)
     draft = read_draft(root, path)
     placed, plan = in_its_place(project, draft), draft.plan
-    review = _reviewed(project, draft, probe, model)
+    review = _reviewed(project, draft, probe, model, environment or {})
     on_findings(notes(root, plan, review, by_person=True))
     # From here on by what lies in the vault: nobody exchanges it after it was shown.
-    scorer = freeze_scorer(root, plan, layout.objects)
+    packages = None if review.closure is None else review.closure.environment
+    scorer = freeze_scorer(root, plan, layout.objects, packages)
     sha256 = store_bytes(draft.data, layout.objects)
     config = layout.project("config_toml").read_bytes()
     shown = _show_changes(project, draft, sha256, scorer, review, config, on_changes, first_too)
@@ -176,6 +179,7 @@ def _reviewed(
     draft: Draft,
     probe: ScorerProbe | None,
     model: str,
+    environment: Mapping[str, str],
 ) -> Review:
     """Raises the problem, or one PlanError for several."""
     review = review_plan(
@@ -185,6 +189,7 @@ def _reviewed(
         by_person=True,
         probe=probe,
         model=model,
+        installing=environment,
     )
     if review.problems:
         raise as_one_error(draft.relative, review.problems)

@@ -25,6 +25,7 @@ from harness.errors import RefusedError, UsageError
 from harness.guard.control_files import MISSING
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
+from harness.plans.scorer_packages import standing
 
 
 def plan_of(project: Project, experiment: Experiment) -> ApprovedPlan:
@@ -251,6 +252,12 @@ def _scorer(project: Project, approved: ApprovedPlan) -> list[Finding]:
         findings += _compare(
             "scorer_changed", frozen, str(frozen), expected, f"The vault's copy of {relative}"
         )
+    if (packages := approved.scorer.get("environment")) is not None:
+        folder = project.layout.scorers / packages["folder"]
+        now = standing(folder)
+        actual = MISSING if now is None else now.sha256
+        what = "The scorer's environment"
+        findings += _differs("scorer_changed", str(folder), actual, packages["sha256"], what)
     return findings
 
 
@@ -261,6 +268,10 @@ def _compare(
         actual = hash_file(path) if key is None else key.of_file(path)
     except UsageError:  # missing, unreadable or no file
         actual = MISSING
+    return _differs(code, name, actual, expected, what)
+
+
+def _differs(code: str, name: str, actual: str, expected: str, what: str) -> list[Finding]:
     if actual == expected:
         return []
     state = "is missing" if actual == MISSING else f"has SHA-256 {actual[:12]}"

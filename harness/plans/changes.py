@@ -25,6 +25,7 @@ from harness.ledger.facts.plan import JUDGES, REHEARSAL, basis_of
 from harness.ledger.project import Project
 from harness.plans.approved import secret
 from harness.plans.first_plan import listing
+from harness.plans.scorer import scorer_parts
 
 _MOST_NAMED = 8
 _WIDEST = 160
@@ -134,7 +135,7 @@ def plan_changes(
     its next version is recorded, see `recorded_name`."""
     versions = [plan.version for plan in project.ledger.plans() if plan.name == name]
     files = [*file_changes({before.path: before.sha256}, {before.path: sha256})]
-    code = list(file_changes(before.scorer["files"], scorer["files"]))
+    code = list(file_changes(scorer_parts(before.scorer), scorer_parts(scorer)))
     tables = {split: before.splits[split]["sha256"] for split in data if split in before.splits}
     moved = [_table(before, change) for change in file_changes(tables, data)]
     if not (files or code or moved):
@@ -247,11 +248,9 @@ def changed_since(project: Project, name: str, version: int) -> list[tuple[Appro
     for before, after in pairwise(versions):
         if after.version <= version:
             continue
-        words = [one.words for one in file_changes(before.scorer["files"], after.scorer["files"])]
-        fields = field_changes(
-            {"oracle": before.content["oracle"]}, {"oracle": after.content["oracle"]}
-        )
-        words += fields
+        scorers = (scorer_parts(plan.scorer) for plan in (before, after))
+        oracles = ({"oracle": plan.content["oracle"]} for plan in (before, after))
+        words = [*(one.words for one in file_changes(*scorers)), *field_changes(*oracles)]
         for split in Split:
             hashes = [plan.splits.get(split.value, {}).get("sha256") for plan in (before, after)]
             if hashes[0] != hashes[1]:
@@ -365,6 +364,8 @@ def _begins(
     ]
     whys = [f"oracle.{name}" for name in judges]
     whys += ["the scorer's code"] if scorer["files"] != before.scorer["files"] else []
+    sets = [one.get("environment") for one in (before.scorer, scorer)]
+    whys += ["the scorer's packages"] if sets[0] != sets[1] else []
     whys += [
         f"the {split} data"
         for split, entry in before.splits.items()

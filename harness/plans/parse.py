@@ -260,6 +260,9 @@ def _scorer_problems(oracle: Oracle, front: FrontMatter) -> list[PlanProblem]:
     if metric is None:
         return _script_problems(oracle, front)
     problems = []
+    if oracle.packages:
+        expected = f"nothing: {oracle.scorer} is the harness's own and needs no packages"
+        problems.append(PlanProblem.about(front, ("oracle", "packages"), expected))
     if oracle.direction is not metric.direction:
         expected = f"{metric.direction}, because {oracle.scorer} gets better that way"
         if negated(str(front.data["oracle"]["scorer"])):

@@ -4,7 +4,7 @@ plan check` shows, `harness plan approve` refuses."""
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
@@ -32,7 +32,14 @@ from harness.plans.model_budget import budget_problems
 from harness.plans.parse import Plan, parse_plan
 from harness.plans.row_search import Found, Secret, search
 from harness.plans.schema import Data
-from harness.plans.scorer import Closure, ScorerProbe, import_closure, scorer_warnings
+from harness.plans.scorer import (
+    Closure,
+    ScorerProbe,
+    import_closure,
+    not_tried,
+    scorer_warnings,
+    with_packages,
+)
 from harness.plans.splits import SplitTable, load_split, planned_split, secret_paths, split_paths
 from harness.plans.tables import Table
 from harness.settings import granted, require_interpreter
@@ -116,10 +123,12 @@ def review_plan(
     by_person: bool = False,
     probe: ScorerProbe | None = None,
     model: str = DEFAULT_MODEL,
+    installing: Mapping[str, str] | None = None,
 ) -> Review:
     """Check interpreter, scorer, tables, and whether held-out and a hidden validation can be moved.
     `approved` are the hashes of these files of all approvals so far, oldest first; `probe` tries a
-    script that scores; `model` is what sessions ask.
+    script that scores; `model` is what sessions ask; `installing`: the environment variables of a
+    person for whom packages of the scorer are installed where they are not.
 
     Rows that lie in the vault already are looked for elsewhere only `by_person`: whoever may ask as
     often as he likes whether a file holds them would be told what they are. So it is with groups,
@@ -131,12 +140,19 @@ def review_plan(
     script = plan.scorer_script
     if script is not None:
         review.closure = review.collect(lambda: import_closure(root, script))
+    packages, plain = plan.oracle.packages, review.closure
+    if plain is not None and packages:
+        installed = review.collect(
+            lambda: with_packages(plain, layout.scorers, packages, installing)
+        )
+        review.closure = installed or replace(plain, packages=packages)
     review.collect(lambda: require_metric_spelled(plan))
     _train_and_validation(review, root, plan)
     for split, relative in secret_paths(plan).items():
         _secret(review, layout, plan.data, split, relative, list(approved.get(split, ())))
     train = review.splits.get("train")
-    if probe is not None and review.closure is not None and train is not None:
+    ready = review.closure is not None and review.closure.ready
+    if probe is not None and review.closure is not None and ready and train is not None:
         labels = train.table.columns[plan.data.held_out.label]
         review.problems += probe(review.closure, plan.objective(), labels)
         review.probed = True
@@ -244,15 +260,7 @@ def notes(root: Path, plan: Plan, review: Review, *, by_person: bool) -> list[Fi
     `shown_splits`."""
     findings = [] if review.closure is None else scorer_warnings(review.closure)
     if review.closure is not None and not review.probed:
-        findings.append(
-            Finding(
-                "scorer_not_probed",
-                f"{review.closure.entry} was not tried: without a sandbox a script that nobody"
-                " approved yet runs for a person only.",
-                "A person runs `harness plan check`; approval tries it in any case.",
-                {"path": review.closure.entry},
-            )
-        )
+        findings.append(not_tried(review.closure))
     if plan.oracle.seeds < LEAST_SEEDS:
         findings.append(
             Finding(

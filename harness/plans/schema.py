@@ -24,6 +24,7 @@ from harness.domain.records import CLASSICAL, Objective
 from harness.domain.statuses import Direction, GateMode, Tier
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}\Z")
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.!+_]+\Z")
 _SPLITS = ("val", "valid", "validation", "eval", "dev", "test")
 _TABLES = (".npz", ".csv", ".jsonl", ".parquet")
 HIDDEN = "hidden"
@@ -77,6 +78,12 @@ def _command(value: str) -> str:
     return value.strip()
 
 
+def _package(value: str) -> str:
+    if not _PACKAGE.match(value):
+        raise ValueError("a package with its version, e.g. scikit-learn==1.7.2")
+    return value
+
+
 def _alarm(value: str) -> str:
     if value not in KINDS:
         close = difflib.get_close_matches(value, list(KINDS), n=1)
@@ -110,6 +117,7 @@ Validation = Annotated[str, AfterValidator(_validation)]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Package = Annotated[str, AfterValidator(_package)]
 AlarmCode = Annotated[str, AfterValidator(_alarm)]
 AlarmCodes = Annotated[tuple[AlarmCode, ...], BeforeValidator(_codes), Field(strict=False)]
 ThresholdName = Annotated[str, AfterValidator(_threshold)]
@@ -154,6 +162,8 @@ class Oracle(PlanPart):
     metric: Name
     direction: Annotated[Direction, Field(strict=False)]
     scorer: Text
+    packages: Annotated[tuple[Package, ...], Field(strict=False)] = ()
+    """What a script that scores imports beside the standard library, each with its version."""
     positive: str | int | float | bool | None = None
     """Of two classes the one that is looked for; by default the greater label."""
     predict: Command

@@ -2,8 +2,8 @@
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,12 @@ from harness.domain.records import Objective
 from harness.errors import HarnessError, NotFoundError, PlanError, UsageError
 from harness.files import canonical_json, sha256_bytes
 from harness.plans.parse import Plan
+from harness.plans.scorer_packages import (
+    ScorerEnvironment,
+    place_of,
+    require_environment,
+    standing,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +33,15 @@ class Closure:
     sources: dict[str, bytes]
     foreign: tuple[str, ...]
     """Top-level modules that are neither local nor of the standard library."""
+    packages: tuple[str, ...] = ()
+    """That the plan names for it."""
+    environment: ScorerEnvironment | None = None
+    """Where they are installed."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can run: what the plan names for it is installed."""
+        return not self.packages or self.environment is not None
 
 
 ScorerProbe = Callable[[Closure, Objective, NDArray[Any]], list[HarnessError]]
@@ -59,32 +74,74 @@ def import_closure(root: Path, script: str, *, package: bool = False) -> Closure
     )
 
 
-def freeze_scorer(root: Path, plan: Plan, objects: Path) -> dict[str, object]:
-    """Keep the plan's scorer in `objects`; returns {name, sha256, files: {path: sha256}, entry}. A
-    built-in scorer has no files and the entry None."""
+def with_packages(
+    closure: Closure, scorers: Path, packages: tuple[str, ...], person: Mapping[str, str] | None
+) -> Closure:
+    """`person`: the environment variables of whom they are installed for where they are not; None
+    installs nothing. Raises PlanError (scorer_packages)."""
+    if person is None:
+        there = standing(place_of(scorers, packages))
+    else:
+        there = require_environment(scorers, packages, person)
+    return replace(closure, packages=packages, environment=there)
+
+
+def not_tried(closure: Closure) -> Finding:
+    """Of a script that was not probed."""
+    why, who = (
+        ("without a sandbox a script that nobody approved yet runs for a person only", "check")
+        if closure.ready
+        else ("what oracle.packages names is installed at the approval", "approve")
+    )
+    return Finding(
+        "scorer_not_probed",
+        f"{closure.entry} was not tried: {why}.",
+        f"A person runs `harness plan {who}`; approval tries it in any case.",
+        {"path": closure.entry},
+    )
+
+
+def freeze_scorer(
+    root: Path, plan: Plan, objects: Path, environment: ScorerEnvironment | None = None
+) -> dict[str, object]:
+    """Keep the plan's scorer in `objects`; returns {name, sha256, files: {path: sha256}, entry},
+    with packages also environment: {folder, sha256}. A built-in scorer has no files and the entry
+    None."""
     script = plan.scorer_script
     if script is None:
         return describe(plan.oracle.scorer, None, {})
     closure = import_closure(root, script)
     files = {name: store_bytes(data, objects) for name, data in closure.sources.items()}
-    return describe(script, script, files)
+    if environment is None:
+        return describe(script, script, files)
+    store_bytes(environment.text.encode(), objects)
+    return describe(script, script, files, environment=environment.plain())
 
 
-def describe(name: str, entry: str | None, files: dict[str, str]) -> dict[str, object]:
-    content = {"name": name, "entry": entry, "files": files}
+def describe(
+    name: str, entry: str | None, files: dict[str, str], **more: dict[str, str]
+) -> dict[str, object]:
+    content = {"name": name, "entry": entry, "files": files, **more}
     return {"sha256": sha256_bytes(canonical_json(content)), **content}
+
+
+def scorer_parts(scorer: Mapping[str, Any]) -> dict[str, str]:
+    """What was frozen of a scorer: path -> SHA-256, and of its packages together."""
+    packages = scorer.get("environment")
+    more = {} if packages is None else {"packages of the scorer": packages["sha256"]}
+    return {**scorer["files"], **more}
 
 
 def scorer_warnings(closure: Closure) -> list[Finding]:
     """What a frozen scorer will miss when it runs."""
-    if not closure.foreign:
+    if not closure.foreign or closure.packages:
         return []
     return [
         Finding(
             "scorer_imports_missing",
             f"{closure.entry} imports {', '.join(closure.foreign)}; the frozen scorer runs with the"
             " standard library only.",
-            "Use a built-in scorer, or write this one without these packages.",
+            "Name them in oracle.packages, each with its version, or use a built-in scorer.",
             {"modules": list(closure.foreign)},
         )
     ]

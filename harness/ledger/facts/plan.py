@@ -35,7 +35,8 @@ class PlanApproved(Fact):
     # train, validation, held_out -> {sha256, rows, inputs, label, id, group}, path, vault, or both;
     # a later one has in_train, a hidden one hidden and moved_from
     splits: dict[str, Any]
-    scorer: dict[str, Any]  # {name, sha256, files: {relative path: sha256}}
+    # {name, sha256, files: {relative path: sha256}}, with packages environment: {folder, sha256}
+    scorer: dict[str, Any]
     by: str
     tree: dict[str, str] | None = None  # where its data lay: {id, worktree, branch, commit}
 
@@ -85,6 +86,7 @@ def basis_of(
         {name: held_out.get(name) for name in _COLUMNS} | {"group": tables.get("group")},
         {name: oracle.get(name) for name in JUDGES},
         dict(scorer.get("files", {})),
+        *([scorer["environment"]["sha256"]] if "environment" in scorer else []),
     ]
     return sha256_bytes(canonical_json(parts))
 
