@@ -249,8 +249,8 @@ def changed_since(project: Project, name: str, version: int) -> list[tuple[Appro
         if after.version <= version:
             continue
         scorers = (scorer_parts(plan.scorer) for plan in (before, after))
-        oracles = ({"oracle": plan.content["oracle"]} for plan in (before, after))
-        words = [*(one.words for one in file_changes(*scorers)), *field_changes(*oracles)]
+        old, new = ({"oracle": plan.content["oracle"]} for plan in (before, after))
+        words = [*(one.words for one in file_changes(*scorers)), *field_changes(old, new)]
         for split in Split:
             hashes = [plan.splits.get(split.value, {}).get("sha256") for plan in (before, after)]
             if hashes[0] != hashes[1]:
