@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.domain.commands import found
 from harness.domain.notices import Notify, read_notify
 from harness.domain.statuses import HooksMode
+from harness.domain.team_ledger import url_problem
 from harness.errors import ConfigError, NotFoundError
 from harness.files import atomic_write
 
@@ -25,6 +26,7 @@ _KEYS = {
     "known_checkpoints",
     "hooks",
     "launcher",
+    "ledger",
     "notify",
 }
 
@@ -52,6 +54,8 @@ class Settings:
     """The choice of `harness init --hooks`; None: the project's files show it."""
     launcher: str | None = None
     """Where commands of runs are started, a name of `runs.launchers`; None: on this machine."""
+    ledger: str | None = None
+    """The URL of a team's PostgreSQL, without a password; None: a file in the state directory."""
     notify: Notify | None = None
     """Whom it tells what a person waits for."""
 
@@ -150,6 +154,7 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         known_checkpoints=tuple(known),
         hooks=_hooks(path, values),
         launcher=_text(path, values, "launcher"),
+        ledger=_ledger(path, values),
         notify=read_notify(
             values.get("notify"),
             where=str(path),
@@ -238,6 +243,20 @@ def new_config(name: str, token: str) -> str:
     return f'project_id = "{slug}-{token}"\n'
 
 
+def name_ledger(root: Path, url: str | None) -> bytes:
+    """Write where the ledger is into config.toml, None for the state directory; returns its bytes.
+    Every other line stays."""
+    path = root / CONFIG
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    table = next((at for at, line in enumerate(lines) if line.lstrip().startswith("[")), None)
+    top, rest = lines[:table], lines[table:] if table is not None else []
+    top = [line for line in top if not re.match(r"\s*ledger\s*=", line)]
+    if url is not None:
+        top.append(f'ledger = "{url}"\n')
+    atomic_write(path, "".join([*top, *rest]))
+    return path.read_bytes()
+
+
 def _interpreter(path: Path, root: Path, values: Mapping[str, object]) -> str | None:
     """The interpreter setting; a relative path starts at the root, a bare name is left for PATH.
 
@@ -255,6 +274,19 @@ def _hooks(path: Path, values: Mapping[str, object]) -> HooksMode | None:
             hint="`harness init --hooks` writes it.",
         )
     return None if value is None else HooksMode(value)
+
+
+def _ledger(path: Path, values: Mapping[str, object]) -> str | None:
+    url = _text(path, values, "ledger")
+    what = None if url is None else url_problem(url)
+    if what is not None:
+        raise ConfigError(
+            f"{path}: ledger names no server: {what}.",
+            hint='E.g. ledger = "postgresql://db.example/harness"; `harness ledger migrate` writes'
+            " it.",
+            code="ledger_url",
+        )
+    return url
 
 
 def _text(path: Path, values: Mapping[str, object], key: str) -> str | None:

@@ -8,6 +8,7 @@ from harness.contract.artifacts import BY_NAME, EXPERIMENTS, RUNS, Scope
 from harness.domain.ids import experiment_number, no_experiment, run_number
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import ExperimentStatus, RunStatus
+from harness.domain.team_ledger import Place, TeamLedger, schema_of
 from harness.errors import NotFoundError
 from harness.files import sha256_bytes
 from harness.settings import Settings, main_root
@@ -76,6 +77,14 @@ class Layout:
         """A file for each hand-off to the next session."""
         self.facts_dir = self._memory / "facts"
         """The ledger's text form, one file a writer; committed to git."""
+
+    @property
+    def ledger(self) -> Place:
+        """A file, or where a server keeps it."""
+        url = self.settings.ledger
+        if url is None:
+            return self.ledger_db
+        return TeamLedger(url, schema_of(self.settings.project_id), self.state)
 
     def project(self, name: str) -> Path:
         """The project-wide artifact `name` of the contract. Raises KeyError for an unknown name."""

@@ -46,7 +46,7 @@ def opened(place: LabProject, *, new_config: bool = False) -> Project:
 def audited(place: LabProject, seen: Trail) -> Iterator[str]:
     """What `harness ledger verify` and `harness audit` name."""
     layout = open_layout(place.root, place.environment())
-    for problem in verify(layout.ledger_db, layout.anchors, layout.facts_dir):
+    for problem in verify(layout.ledger, layout.anchors, layout.facts_dir):
         yield f"verify: {problem.message}"
     try:
         with open_project(place.root, place.environment(), read_only=True) as project:

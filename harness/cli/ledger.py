@@ -1,10 +1,13 @@
 """`harness ledger verify | rebuild | export | import`."""
 
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from harness.artifacts.locate import Layout
 from harness.cli.changing import changing
 from harness.cli.output import (
     CommandGroup,
@@ -15,8 +18,11 @@ from harness.cli.output import (
 )
 from harness.cli.person import require_person
 from harness.cli.reading import reading
+from harness.domain.team_ledger import url_problem
+from harness.errors import UsageError
 from harness.ledger.exchange import export_facts, import_facts
-from harness.ledger.project import open_layout
+from harness.ledger.migrate import grants, migrate
+from harness.ledger.project import approve_config, open_layout
 from harness.ledger.travelling import (
     Ahead,
     facts_ahead,
@@ -25,7 +31,9 @@ from harness.ledger.travelling import (
 from harness.ledger.verify import verify
 from harness.plans.rehearsal import take_in
 from harness.rendering.derived import write_derived
+from harness.settings import name_ledger
 
+FILE = "file"
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 
 
@@ -43,7 +51,7 @@ def verify_command(project: Path, as_json: bool) -> None:
     Also names facts that git brought and the ledger lacks, those that a merge left out too.
     """
     layout = open_layout(project, environment())
-    problems = verify(layout.ledger_db, layout.anchors, layout.facts_dir)
+    problems = verify(layout.ledger, layout.anchors, layout.facts_dir)
     waiting = [] if problems else _waiting(project)
     document = {
         "verified": not problems,
@@ -88,6 +96,70 @@ def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
         target = folder or opened.layout.facts_dir
     lines = [f"wrote {path}" for path in written] or [f"nothing to write: {target} has every fact"]
     emit({"written": [str(path) for path in written]}, *lines, as_json=as_json)
+
+
+@command.command("migrate")
+@click.argument("to")
+@project_option
+@json_option
+def migrate_command(to: str, project: Path, as_json: bool) -> None:
+    """Move the facts to TO: postgresql://HOST/DATABASE, or `file`, the state directory.
+
+    Verifies both sides, then names the new place in config.toml. Goes on where it was cut; refuses
+    a place that holds other facts. Must be run by a person.
+    """
+    require_person("ledger migrate", environment())
+    url = None if to == FILE else to
+    if url is not None and (what := url_problem(url)) is not None:
+        raise UsageError(
+            f"TO names no server: {what}.",
+            hint="E.g. `harness ledger migrate postgresql://db.example/harness`, or `file`.",
+            code="ledger_url",
+        )
+    with changing(project, deriving=True) as opened:
+        root, layout = opened.settings.root, opened.layout
+        target = Layout(replace(opened.settings, ledger=url)).ledger
+        copied = migrate(opened.ledger, target, clock=opened.clock)
+        approved = layout.approved_config
+        known = layout.project("config_toml").read_bytes()
+        same = approved.is_file() and approved.read_bytes() == known
+        config = name_ledger(root, url)
+        if same:
+            approve_config(layout, config)
+    with changing(project, deriving=True, again=True) as opened:
+        write_derived(opened, everything=True)
+    document = {"ledger": str(target), "copied": copied, "verified": True}
+    emit(
+        document,
+        f"{target} holds every fact, {copied} copied now; both were verified",
+        "config.toml names it: commit that file",
+        as_json=as_json,
+    )
+
+
+@command.command("grants")
+@click.option("--append", metavar="ROLE", help="A role that reads and adds facts.")
+@click.option("--read", metavar="ROLE", help="A role that only reads.")
+@project_option
+def grants_command(append: str | None, read: str | None, project: Path) -> None:
+    """Print the SQL that lets roles use the team's ledger; its owner runs it with psql.
+
+    No role can change or remove a fact.
+    """
+    for role in filter(None, (append, read)):
+        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", role):
+            raise UsageError(
+                f"{role!r} names no role.",
+                hint="Use small letters, digits and '_', as PostgreSQL does without quotes.",
+            )
+    place = open_layout(project, environment()).ledger
+    if isinstance(place, Path):
+        raise UsageError(
+            f"The ledger is the file {place}; roles are of a server.",
+            hint="`harness ledger migrate postgresql://HOST/DATABASE` moves it to one.",
+        )
+    for line in grants(place.schema, append=append, read=read):
+        click.echo(line)
 
 
 @command.command("import")

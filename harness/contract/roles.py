@@ -29,6 +29,8 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("scenario", "new"),
     ("scenario", "record"),
     ("ledger", "import"),
+    ("ledger", "migrate"),
+    ("ledger", "grants"),
     ("audit", "--accept"),
     ("priors", "add"),
     ("posttrain", "approve"),

@@ -12,11 +12,12 @@ import json
 from pathlib import Path
 
 from harness.domain.late import Late, dataclass
+from harness.domain.team_ledger import Place
 from harness.errors import LedgerDamagedError
 from harness.files import atomic_write, canonical_json, lock
-from harness.ledger.database import Connection
 from harness.ledger.failures import translated
 from harness.ledger.schema import meta
+from harness.ledger.store import Connection
 
 _NAME = "local_writer"
 _KEY = "writer"
@@ -97,12 +98,12 @@ def forget_local_writer(anchors: Path) -> None:
         (anchors / _NAME).unlink(missing_ok=True)
 
 
-def local_writer(connection: Connection, anchors: Path, path: Path) -> str:
+def local_writer(connection: Connection, anchors: Path, place: Place) -> str:
     """Raises LedgerDamagedError when `meta` names no writer, or another than was noted."""
     problems = meta_problems(connection, anchors)
     if problems:
         raise LedgerDamagedError(
-            f"{path} was changed: {problems[0]}", hint="Run `harness ledger verify`."
+            f"{place} was changed: {problems[0]}", hint="Run `harness ledger verify`."
         )
     return _meta(connection)[_KEY]
 

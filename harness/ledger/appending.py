@@ -21,12 +21,13 @@ from harness.files import atomic_write, canonical_json
 from harness.ledger.anchors import Anchor, read_anchors, write_anchor
 from harness.ledger.chain import FIRST_PREV, StoredFact, seal
 from harness.ledger.creation import not_imported, require_anchored
-from harness.ledger.database import Connection
 from harness.ledger.facts import KINDS, Fact, apply, fact_from
 from harness.ledger.facts.base import LedgerPart
 from harness.ledger.schema import facts, spooled
 from harness.ledger.state import SqlState
-from harness.ledger.text_form import text_files
+from harness.ledger.state_version import require_not_moved
+from harness.ledger.store import CommitUnknownError, Connection
+from harness.ledger.text_form import fact_at, text_files
 from harness.ledger.views import mark_stale
 
 _SPOOLED = "SELECT name FROM spooled WHERE name = :name"
@@ -110,26 +111,56 @@ class LedgerWrites(LedgerPart):
         if active is not None:
             yield active
             return
+        writer: Writer | None = None
+        drained: list[Path] = []
+        try:
+            with self._appending() as (writer, drained):
+                yield writer
+        except CommitUnknownError as error:
+            self._require_stored(writer, error)
+        # After the commit: a process killed before it leaves the files; one killed after it has
+        # their names in the table `spooled`, so they are not recorded twice.
+        for path in drained:
+            path.unlink(missing_ok=True)
+        if writer is not None and writer.appended:
+            last = writer.appended[-1]
+            write_anchor(self.anchors, Anchor(writer=last.writer, seq=last.seq, hash=last.hash))
+
+    @contextlib.contextmanager
+    def _appending(self) -> Iterator[tuple[Writer, list[Path]]]:
         with self._database.write() as connection:
+            require_not_moved(connection, self._database.place)
             if self._restoring:
-                require_anchored(connection, read_anchors(self.anchors), self._database.path)
+                require_anchored(connection, read_anchors(self.anchors), self._database.place)
             self.require_imported()
             writer = Writer(connection, writer=self.writer, clock=self._clock)
             self._active.writer = writer
             try:
                 # In the same transaction: what was spooled happened before what is appended now,
                 # and the rules of the new facts may need it.
-                drained = _drain(self._spool, connection, writer.append)
-                yield writer
+                yield writer, _drain(self._spool, connection, writer.append)
             finally:
                 self._active.writer = None
-        # After the commit: a process killed before it leaves the files; one killed after it has
-        # their names in the table `spooled`, so they are not recorded twice.
-        for path in drained:
-            path.unlink(missing_ok=True)
-        if writer.appended:
-            last = writer.appended[-1]
-            write_anchor(self.anchors, Anchor(writer=last.writer, seq=last.seq, hash=last.hash))
+
+    def _require_stored(self, writer: Writer | None, error: CommitUnknownError) -> None:
+        """After a commit without an answer: asks whether the facts are there. Raises LedgerError
+        when they are not, and `error` when nobody can tell."""
+        if writer is None or not writer.appended:
+            raise error
+        last = writer.appended[-1]
+        error.fact = last.hash
+        try:
+            with self._database.read() as connection:
+                there = fact_at(connection, last.writer, last.seq)
+        except LedgerError:
+            raise error from None
+        if there is None or there.hash != last.hash:
+            raise LedgerError(
+                f"{self._database.place} went away before the step was stored; nothing of it was"
+                " written.",
+                hint="Run the command again.",
+                code="ledger_connection_lost",
+            ) from error
 
     def facts_wait(self) -> bool:
         """Whether the ledger is empty and the project brings facts as text: a fresh clone."""
@@ -157,7 +188,7 @@ class LedgerWrites(LedgerPart):
 
     @property
     def _spool(self) -> Path:
-        return self._database.path.with_name("spool")
+        return self._database.folder / "spool"
 
 
 def _entered(fact: Fact) -> dict[str, Any]:
@@ -175,14 +206,23 @@ def _keep(folder: Path, fact: Fact, at: str, error: LedgerError) -> LedgerError:
     if not fact.SPOOLED:
         return error
     path = folder / f"{at.replace(':', '')}-{secrets.token_hex(4)}.json"
+    value: dict[str, Any] = {"kind": fact.KIND, "body": _entered(fact)}
+    if isinstance(error, CommitUnknownError):
+        value["hash"] = error.fact
     with contextlib.suppress(OSError):
-        atomic_write(path, canonical_json({"kind": fact.KIND, "body": _entered(fact)}) + b"\n")
+        atomic_write(path, canonical_json(value) + b"\n")
         return type(error)(
             f"{error.message} The fact ({fact.KIND}) was kept in {path}.",
             hint="It is recorded at the next write to the ledger; nothing is lost.",
             code=error.code,
         )
     return error
+
+
+def _is_stored(connection: Connection, digest: str | None) -> bool:
+    """Of a fact whose commit nobody answered."""
+    query = "SELECT seq FROM facts WHERE hash = :hash"
+    return digest is not None and connection.value(query, hash=digest) is not None
 
 
 def _drain(folder: Path, connection: Connection, append: Callable[[Fact], Any]) -> list[Path]:
@@ -199,7 +239,8 @@ def _drain(folder: Path, connection: Connection, append: Callable[[Fact], Any]) 
                 value = json.loads(path.read_bytes())
                 # A savepoint: a fact that its rule refuses must not undo the caller's transaction.
                 with connection.savepoint():
-                    append(fact_from(value["kind"], value["body"]))
+                    if not _is_stored(connection, value.get("hash")):
+                        append(fact_from(value["kind"], value["body"]))
             except FileNotFoundError:
                 continue  # another process drained it
             except (ValueError, KeyError, TypeError, UsageError, LedgerError):

@@ -10,13 +10,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.clock import Clock
+from harness.domain.team_ledger import Place
 from harness.errors import LedgerDamagedError, NotFoundError
 from harness.files import private_folder, sync_directory
 from harness.ledger.anchors import Anchor, anchored_writers
-from harness.ledger.database import Connection, Database
+from harness.ledger.database import FileDatabase
 from harness.ledger.failures import damaged, translated
 from harness.ledger.schema import meta
 from harness.ledger.state_version import create_tables, require_state_version, update_state
+from harness.ledger.store import Connection, Database
 from harness.ledger.text_form import text_files
 
 _NETWORK_TYPES = (
@@ -33,14 +35,22 @@ class LedgerWarning(UserWarning):
 
 
 def open_database(
-    path: Path,
+    place: Place,
     *,
     clock: Clock,
     read_only: bool,
     busy_seconds: float,
 ) -> Database:
-    """An existing file, checked and (unless `read_only`) with state of this version. Raises
-    LedgerError."""
+    """An existing ledger, checked and (unless `read_only`) with state of this version. Raises
+    LedgerError, and NotFoundError (ledger_missing)."""
+    if isinstance(place, Path):
+        return _open_file(place, clock=clock, read_only=read_only, busy_seconds=busy_seconds)
+    from harness.ledger.postgres import open_server  # SQLAlchemy: only where it is asked for
+
+    return open_server(place, clock=clock, read_only=read_only, busy_seconds=busy_seconds)
+
+
+def _open_file(path: Path, *, clock: Clock, read_only: bool, busy_seconds: float) -> Database:
     _require_file(path)
     # A warning, not an error: one machine that works alone on a network disk is safe.
     network = network_type(path.resolve())
@@ -49,8 +59,8 @@ def open_database(
             f"{path} lies on a network file system ({network}): several machines that write at once"
             " can damage it. Put the state directory on a local disk: set XDG_STATE_HOME."
         )
-        warnings.warn(message, LedgerWarning, stacklevel=3)
-    database = Database(
+        warnings.warn(message, LedgerWarning, stacklevel=4)
+    database = FileDatabase(
         path,
         clock=clock,
         read_only=read_only,
@@ -72,14 +82,33 @@ def open_database(
     return database
 
 
-def create_database(path: Path, *, writer: str, clock: Clock) -> None:
-    """Make a new ledger at `path`; of two processes that do so at once the first one's stays."""
+def create_database(place: Place, *, writer: str, clock: Clock) -> None:
+    """Make a new ledger; of two processes that do so at once the first one's stays."""
+    if isinstance(place, Path):
+        _create_file(place, writer=writer, clock=clock)
+        return
+    from harness.ledger.postgres import create_server
+
+    private_folder(place.folder)
+    create_server(place, writer=writer, clock=clock)
+
+
+def is_made(place: Place, clock: Clock) -> bool:
+    """Whether there is something where the ledger belongs."""
+    if isinstance(place, Path):
+        return place.exists()
+    from harness.ledger.postgres import is_made as is_made_there
+
+    return is_made_there(place, clock=clock)
+
+
+def _create_file(path: Path, *, writer: str, clock: Clock) -> None:
     with translated(path):
         private_folder(path.parent)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
         try:
             temporary.touch(mode=0o600, exist_ok=False)
-            database = Database(
+            database = FileDatabase(
                 temporary, clock=clock, read_only=False, busy_seconds=5.0, network=True
             )
             try:
@@ -101,7 +130,7 @@ def create_database(path: Path, *, writer: str, clock: Clock) -> None:
 def require_anchored(
     connection: Connection,
     anchors: Iterable[Anchor],
-    path: Path,
+    place: Place,
     *,
     missing_allowed: bool = False,
 ) -> None:
@@ -115,7 +144,7 @@ def require_anchored(
         if stored_hash != anchor.hash and not (stored_hash is None and missing_allowed):
             what = "is missing" if stored_hash is None else "is another one"
             raise LedgerDamagedError(
-                f"{path} was cut or replaced: fact {anchor.seq} of writer {anchor.writer}, which"
+                f"{place} was cut or replaced: fact {anchor.seq} of writer {anchor.writer}, which"
                 f" its anchor names, {what}.",
                 hint=(
                     "Run `harness ledger verify`, then restore a backup or run `harness ledger"
@@ -124,22 +153,24 @@ def require_anchored(
             )
 
 
-def require_never_made(path: Path, anchors: Path) -> None:
+def require_never_made(place: Place, anchors: Path, clock: Clock) -> None:
     """Raises LedgerDamagedError when there are anchors of a ledger that is gone."""
     writers = anchored_writers(anchors)
-    if writers and not path.exists():  # looked at last: another process may just have made both
+    # looked at last: another process may just have made both
+    if writers and not is_made(place, clock):
+        way = "Restore the file from a backup, or run"
+        if not isinstance(place, Path):
+            way = "Move the facts there with `harness ledger migrate`, or run"
         raise LedgerDamagedError(
-            f"{path} is gone, but {anchors} names facts of writer {', '.join(writers)}.",
-            hint=(
-                "Restore the file from a backup, or run `harness ledger import` to read the text"
-                " form."
-            ),
+            f"{place} is gone, but {anchors} names facts of writer {', '.join(writers)}.",
+            hint=f"{way} `harness ledger import` to read the text form.",
         )
 
 
-def require_imported(path: Path, anchors: Path, text: Path) -> None:
-    """Raises NotFoundError when there never was a ledger here and `text` holds facts: a clone."""
-    if not path.exists() and text_files(text) and not anchored_writers(anchors):
+def require_imported(anchors: Path, text: Path) -> None:
+    """Of a ledger that is missing: raises NotFoundError when there never was one here and `text`
+    holds facts: a clone."""
+    if text_files(text) and not anchored_writers(anchors):
         raise not_imported(text)
 
 
@@ -171,7 +202,7 @@ def _require_file(path: Path) -> None:
         raise damaged(path, "it is empty (0 bytes)")
 
 
-def _require_whole_pages(database: Database) -> None:
+def _require_whole_pages(database: FileDatabase) -> None:
     with database.read() as connection:
         page = connection.value("PRAGMA page_size")
     size = database.path.stat().st_size

@@ -1,7 +1,6 @@
-"""Connections and transactions. The only module that opens the database file.
+"""A ledger in a file. The only module that opens it.
 
-What a store has to offer is `Connection`: queries are SQL with named values, in words that SQLite
-and PostgreSQL share. The standard library does for a file, and nothing has to be loaded to look.
+The standard library does for a file, and nothing has to be loaded to look.
 """
 
 import contextlib
@@ -10,15 +9,15 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from harness.clock import Clock
-from harness.errors import LedgerReadOnlyError
 from harness.ledger.failures import is_busy, is_unopenable, translated
-from harness.ledger.schema import BOOLEAN, JSON, Row, Table
+from harness.ledger.schema import APPLICATION_ID, BOOLEAN, JSON, Row
+from harness.ledger.store import Connection, Database, DuplicateRowError
 
 T = TypeVar("T")
 
@@ -32,68 +31,66 @@ sqlite3.register_converter(JSON, json.loads)
 sqlite3.register_converter(BOOLEAN, lambda raw: raw != b"0")
 
 
-class Connection:
-    """One transaction: what runs SQL, with `:name` for the values that are passed by name."""
+class FileConnection(Connection):
+    """One transaction of SQLite."""
 
     def __init__(self, driver: sqlite3.Connection) -> None:
         self._driver = driver
 
     def rows(self, sql: str, /, **values: Any) -> Iterator[Row]:
-        """Each as a dictionary; read one by one."""
-        cursor = self._driver.execute(sql, values)
+        """Read one by one."""
+        try:
+            cursor = self._driver.execute(sql, values)
+        except sqlite3.IntegrityError as error:
+            raise _duplicate(error) from error
         names = [column[0] for column in cursor.description]
         return (dict(zip(names, one, strict=True)) for one in cursor)
 
-    def row(self, sql: str, /, **values: Any) -> Row | None:
-        """The first one."""
-        return next(self.rows(sql, **values), None)
-
-    def value(self, sql: str, /, **values: Any) -> Any:
-        """The first column of the first row; None without a row."""
-        row = self.row(sql, **values)
-        return None if row is None else next(iter(row.values()))
+    stream = rows
 
     def run(self, sql: str, /, **values: Any) -> None:
-        self._driver.execute(sql, values)
-
-    def insert(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
-        """A column that a row leaves out gets what the table has for that."""
-        for row in rows:
-            self._driver.execute(table.insert(row), table.encoded(row))
+        try:
+            self._driver.execute(sql, values)
+        except sqlite3.IntegrityError as error:
+            raise _duplicate(error) from error
 
     def tables(self) -> set[str]:
-        """The names of all that are there."""
         sql = "SELECT name FROM sqlite_master WHERE type = 'table'"
         names = {str(row["name"]) for row in self.rows(sql)}
         return {name for name in names if not name.startswith("sqlite_")}
 
-    @contextlib.contextmanager
-    def savepoint(self) -> Iterator[None]:
-        """What is done inside is undone by an error; the transaction goes on."""
-        self.run("SAVEPOINT inner_step")
-        try:
-            yield
-        except BaseException:
-            self.run("ROLLBACK TO inner_step")
-            raise
-        finally:
-            self.run("RELEASE inner_step")
+    def state_version(self) -> int | None:
+        if self.value("PRAGMA application_id") != APPLICATION_ID:
+            return None
+        return int(self.value("PRAGMA user_version"))
+
+    def note_state_version(self, version: int) -> None:
+        self.run(f"PRAGMA user_version = {version}")
+
+    def made(self) -> None:
+        self.run(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def complaints(self) -> list[str]:
+        lines = [row["integrity_check"] for row in self.rows("PRAGMA integrity_check")]
+        return [f"SQLite's integrity check says: {line}" for line in lines if line != "ok"]
 
 
-class Database:
-    """One SQLite file, safe for threads and forks. `read` and `write` nest: inside them the same
-    thread shares their transaction."""
+def _duplicate(error: sqlite3.IntegrityError) -> DuplicateRowError:
+    return DuplicateRowError(f"{error}", hint="Run `harness ledger verify`.")
+
+
+class FileDatabase(Database):
+    """One SQLite file."""
 
     def __init__(
         self, path: Path, *, clock: Clock, read_only: bool, busy_seconds: float, network: bool
     ) -> None:
+        super().__init__(path, read_only=read_only)
         self.path = path
-        self.read_only = read_only
         self._clock = clock
         self._busy_seconds = busy_seconds
         self._network = network
         self._immutable = False
-        self._local = threading.local()
         self._pid = os.getpid()
         self._idle: list[sqlite3.Connection] = []
 
@@ -122,48 +119,35 @@ class Database:
         except OSError:
             return False
 
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
     @contextlib.contextmanager
-    def read(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database throughout and blocks no writer."""
-        current = self._current()
-        if current is not None:
-            yield current
-            return
+    def _reading(self) -> Iterator[Connection]:
         with (
             translated(self.path),
             self._driver() as driver,
-            self._transaction(driver, "BEGIN", writing=False) as connection,
+            self._transaction(driver, "BEGIN") as connection,
         ):
             yield connection
 
     @contextlib.contextmanager
-    def write(self, *, durable: bool = True) -> Iterator[Connection]:
-        """Commits at the end, rolls back on any error. Waits `busy_seconds` for the lock.
-
-        Without `durable` the commit is not synced: for what can be made again from the facts.
-        """
-        if self.read_only:
-            raise LedgerReadOnlyError(
-                f"{self.path} was opened for reading only.",
-                hint="Use a command that may write the ledger.",
-            )
-        current = self._current()
-        if current is not None:
-            if not self._local.writing:
-                raise RuntimeError("a write inside a read transaction: open the write first")
-            yield current
-            return
+    def _writing(self, *, durable: bool) -> Iterator[Connection]:
         with translated(self.path), self._driver() as driver:
             if not durable:
                 driver.execute("PRAGMA synchronous=NORMAL")
             try:
                 # IMMEDIATE takes the write lock now. A deferred transaction that upgrades after a
                 # read gets SQLITE_BUSY at once, however long the timeout.
-                with self._transaction(driver, "BEGIN IMMEDIATE", writing=True) as connection:
+                with self._transaction(driver, "BEGIN IMMEDIATE") as connection:
                     yield connection
             finally:
                 if not durable:
                     driver.execute("PRAGMA synchronous=FULL")
+
+    def keep_copy(self, label: str) -> None:
+        self.backup(self.path.with_name(f"{self.path.stem}.{label}.backup.db"))
 
     def backup(self, target: Path) -> None:
         """Copy the committed state to the new file `target`, synced."""
@@ -191,26 +175,18 @@ class Database:
         with self._driver() as driver:
             driver.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
-    def _current(self) -> Connection | None:
-        return getattr(self._local, "connection", None)
-
     @contextlib.contextmanager
-    def _transaction(
-        self, driver: sqlite3.Connection, begin: str, *, writing: bool
-    ) -> Iterator[Connection]:
+    def _transaction(self, driver: sqlite3.Connection, begin: str) -> Iterator[Connection]:
         retry_busy(
             lambda: driver.execute(begin),
             is_busy=is_busy,
             clock=self._clock,
             seconds=self._busy_seconds,
         )
-        connection = Connection(driver)
-        self._local.connection, self._local.writing = connection, writing
         try:
-            yield connection
+            yield FileConnection(driver)
             driver.execute("COMMIT")
         finally:
-            self._local.connection, self._local.writing = None, False
             # an error; SQLite itself undoes after some, e.g. on a full disk
             if driver.in_transaction:
                 driver.execute("ROLLBACK")
@@ -267,7 +243,7 @@ def scratch() -> Iterator[Connection]:
     with contextlib.closing(driver):
         driver.execute("PRAGMA journal_mode=OFF")
         driver.execute("BEGIN")
-        yield Connection(driver)
+        yield FileConnection(driver)
 
 
 _ABANDONED: list[sqlite3.Connection] = []

@@ -77,13 +77,13 @@ def import_facts(ledger: Ledger, folder: Path) -> int:
                 elif here.data != fact.data:
                     raise LedgerDamagedError(
                         f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) in {folder} is not"
-                        f" the one in {ledger.path}.",
+                        f" the one in {ledger.place}.",
                         hint="Run `harness ledger verify` to see which of the two was changed.",
                     )
         if not fresh:
             return 0
         require_anchored(
-            connection, read_anchors(ledger.anchors), ledger.path, missing_allowed=True
+            connection, read_anchors(ledger.anchors), ledger.place, missing_allowed=True
         )
         _require_no_clash(facts_in_order(connection))
         # Imported facts belong between our own, and effects depend on the order: replay all.

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.domain.team_ledger import Place
 from harness.errors import (
     LedgerBusyError,
     LedgerDamagedError,
@@ -95,9 +96,9 @@ def _is_full(folder: Path) -> bool:
     return spent or known.f_bavail * known.f_frsize < _LITTLE
 
 
-def damaged(path: Path, detail: str) -> LedgerDamagedError:
+def damaged(place: Place, detail: str) -> LedgerDamagedError:
     return LedgerDamagedError(
-        f"{path} is not a ledger that can be read: {detail}. It was left as it is.",
+        f"{place} is not a ledger that can be read: {detail}. It was left as it is.",
         hint=(
             "Copy it aside, then restore a backup of it, or move it away with its anchors and run "
             "`harness ledger import` from the text form in memory/facts/."

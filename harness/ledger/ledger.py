@@ -1,6 +1,7 @@
 """The ledger: what happened, as facts that are only ever added."""
 
 import contextlib
+import functools
 import secrets
 import threading
 from collections.abc import Iterator
@@ -9,7 +10,8 @@ from typing import Any
 
 from harness.clock import Clock
 from harness.domain.statuses import ExperimentStatus
-from harness.errors import UsageError
+from harness.domain.team_ledger import Place
+from harness.errors import NotFoundError, UsageError
 from harness.ledger.anchors import (
     forget_local_writer,
     local_writer,
@@ -25,7 +27,6 @@ from harness.ledger.creation import (
     require_imported,
     require_never_made,
 )
-from harness.ledger.database import Connection, Database
 from harness.ledger.facts.checkpoint import CheckpointLedger
 from harness.ledger.facts.control import ControlLedger
 from harness.ledger.facts.decision import DecisionLedger
@@ -38,6 +39,7 @@ from harness.ledger.facts.release import ReleaseLedger
 from harness.ledger.facts.run import RunLedger
 from harness.ledger.facts.session import SessionLedger
 from harness.ledger.replay import rebuild_state, stored
+from harness.ledger.store import Connection, Database
 from harness.ledger.text_form import is_writer_name, writers
 from harness.ledger.views import LedgerViews
 
@@ -80,7 +82,7 @@ class Ledger(
     @classmethod
     def open(
         cls,
-        path: Path,
+        place: Place,
         *,
         anchors: Path,
         clock: Clock,
@@ -90,7 +92,7 @@ class Ledger(
         restore: bool = False,
         text: Path | None = None,
     ) -> "Ledger":
-        """Open the ledger at `path`. For writing it is made when missing, and state tables of an
+        """Open the ledger at `place`. For writing it is made when missing, and state tables of an
         older harness are rebuilt after a backup.
 
         `writer` is whose chain new facts extend, by default the file's own. `restore` opens a cut
@@ -106,15 +108,22 @@ class Ledger(
             raise UsageError(
                 f"{writer!r} cannot name a writer.", hint="Use letters, digits, '.', '_' and '-'."
             )
-        if not read_only and not path.exists():
+        opening = functools.partial(
+            open_database, place, clock=clock, read_only=read_only, busy_seconds=busy_seconds
+        )
+        try:
+            database = opening()
+        except NotFoundError:
+            if read_only:
+                if text is not None:
+                    require_imported(anchors, text)
+                raise
             if not restore:
-                require_never_made(path, anchors)
+                require_never_made(place, anchors, clock)
             forget_local_writer(anchors)
-            create_database(path, writer=writer or f"w{secrets.token_hex(4)}", clock=clock)
-        if read_only and text is not None:
-            require_imported(path, anchors, text)
-        database = open_database(path, clock=clock, read_only=read_only, busy_seconds=busy_seconds)
-        own = _checked_writer(database, path, anchors, read_only=read_only, restore=restore)
+            create_database(place, writer=writer or f"w{secrets.token_hex(4)}", clock=clock)
+            database = opening()
+        own = _checked_writer(database, anchors, read_only=read_only, restore=restore)
         return cls(
             database,
             anchors=anchors,
@@ -125,8 +134,8 @@ class Ledger(
         )
 
     @property
-    def path(self) -> Path:
-        return self._database.path
+    def place(self) -> Place:
+        return self._database.place
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -203,16 +212,14 @@ class Ledger(
         self.close()
 
 
-def _checked_writer(
-    database: Database, path: Path, anchors: Path, *, read_only: bool, restore: bool
-) -> str:
+def _checked_writer(database: Database, anchors: Path, *, read_only: bool, restore: bool) -> str:
     """Whose chain new facts extend. Raises LedgerDamagedError for a file that is not as anchored or
     noted, and closes it."""
     try:
         known = [] if read_only or restore else read_anchors(anchors)
         with database.read() as connection:
-            own = local_writer(connection, anchors, path)
-            require_anchored(connection, known, path)
+            own = local_writer(connection, anchors, database.place)
+            require_anchored(connection, known, database.place)
         if not read_only:
             note_local_writer(anchors, own)
     except BaseException:

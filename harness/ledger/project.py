@@ -138,7 +138,7 @@ def open_project(
         _require_approved_config(layout)
     used = clock or SystemClock()
     ledger = Ledger.open(
-        layout.ledger_db,
+        layout.ledger,
         anchors=layout.anchors,
         clock=used,
         read_only=read_only,

@@ -1,14 +1,13 @@
 """Replaying facts: the state tables made again from nothing."""
 
-import sqlite3
 from collections.abc import Iterator
 
 from harness.errors import LedgerDamagedError
 from harness.ledger.chain import StoredFact
-from harness.ledger.database import Connection
 from harness.ledger.facts import apply
 from harness.ledger.schema import PROJECTIONS, Row, projections
 from harness.ledger.state import SqlState, state_tables
+from harness.ledger.store import Connection, DuplicateRowError
 
 
 def stored(row: Row) -> StoredFact:
@@ -26,7 +25,7 @@ def stored(row: Row) -> StoredFact:
 
 def facts_in_order(connection: Connection) -> Iterator[StoredFact]:
     """By (time, writer, number): every clone agrees on this order, and it keeps each chain's."""
-    for row in connection.rows("SELECT * FROM facts ORDER BY at, writer, seq"):
+    for row in connection.stream("SELECT * FROM facts ORDER BY at, writer, seq"):
         yield stored(row)
 
 
@@ -39,9 +38,9 @@ def rebuild_state(connection: Connection) -> None:
     try:
         for fact in facts_in_order(connection):
             apply(state, fact)
-    except sqlite3.IntegrityError as error:
+    except DuplicateRowError as error:
         raise LedgerDamagedError(
-            f"Two facts make one row: {error}.",
+            f"Two facts make one row: {error.message}.",
             hint="Run `harness ledger verify`: it names the facts.",
         ) from error
     _reset_bookkeeping(connection)

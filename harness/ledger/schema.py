@@ -25,10 +25,9 @@ class Column(NamedTuple):
     required: bool = True
     key: bool = False
 
-    @property
-    def words(self) -> str:
+    def words(self, kinds: Mapping[str, str]) -> str:
         end = " NOT NULL" if self.required else ""
-        return f"{self.name} {self.kind}{end}"
+        return f"{self.name} {kinds.get(self.kind, self.kind)}{end}"
 
 
 class Index(NamedTuple):
@@ -83,10 +82,10 @@ class Table:
         self.key = tuple(one.name for one in columns if one.key)
         TABLES[name] = self
 
-    @property
-    def ddl(self) -> list[str]:
-        """What makes the table and its indexes."""
-        lines = [one.words for one in self.columns.values()]
+    def ddl(self, kinds: Mapping[str, str]) -> list[str]:
+        """What makes the table and its indexes; `kinds`: how the database calls ours, where it is
+        not by their names."""
+        lines = [one.words(kinds) for one in self.columns.values()]
         lines.append(f"PRIMARY KEY ({', '.join(self.key)})")
         lines += [
             f"UNIQUE ({', '.join(one.columns)})" for one in self._parts if isinstance(one, Unique)

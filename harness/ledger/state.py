@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from harness.ledger.database import Connection
 from harness.ledger.schema import KEPT, TABLES, Table
 from harness.ledger.schema import Row as Row
+from harness.ledger.store import Connection
 
 Key = tuple[Any, ...]
 

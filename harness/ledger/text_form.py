@@ -9,9 +9,9 @@ from harness.errors import LedgerDamagedError
 from harness.files import atomic_write, set_aside
 from harness.ledger import text_parts
 from harness.ledger.chain import UNLINKED, StoredFact, link_problem, unseal
-from harness.ledger.database import Connection
 from harness.ledger.facts import fact_from
 from harness.ledger.replay import stored
+from harness.ledger.store import Connection
 from harness.ledger.text_parts import (
     SUFFIX,
     PartDamagedError,
@@ -113,7 +113,7 @@ def write_text(connection: Connection, folder: Path, writer: str) -> Path | None
         return None
     if end + more > text_parts.LIMIT:
         return _write_anew(connection, folder, writer, closed)
-    rows = connection.rows(f"SELECT data {fresh} ORDER BY seq", writer=writer, known=known)
+    rows = connection.stream(f"SELECT data {fresh} ORDER BY seq", writer=writer, known=known)
     _append(path, end, b"".join(bytes(row["data"]) + b"\n" for row in rows))
     return path
 
@@ -132,7 +132,7 @@ def _write_anew(connection: Connection, folder: Path, writer: str, closed: int) 
     query = "SELECT data FROM facts WHERE writer = :writer AND seq > :closed ORDER BY seq"
     lines: list[bytes] = []
     size, first = 0, closed + 1
-    for row in connection.rows(query, writer=writer, closed=closed):
+    for row in connection.stream(query, writer=writer, closed=closed):
         line = bytes(row["data"]) + b"\n"
         if lines and size + len(line) > text_parts.LIMIT:
             close_part(folder, writer, first, lines)
@@ -169,7 +169,7 @@ def text_problems(connection: Connection, folder: Path) -> Iterator[Difference]:
 
 def _differences(connection: Connection, folder: Path, writer: str) -> Iterator[Difference]:
     query = "SELECT * FROM facts WHERE writer = :writer ORDER BY seq"
-    own = map(stored, connection.rows(query, writer=writer))
+    own = map(stored, connection.stream(query, writer=writer))
     before: StoredFact | None = None
     for place, number, line, torn in chain_lines(folder, writer):
         fact = next(own, None)

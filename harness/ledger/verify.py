@@ -1,23 +1,24 @@
 """Is every fact as it was written? Reads only, and says which fact is not."""
 
 import hashlib
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from harness.clock import SystemClock
+from harness.domain.team_ledger import Place
 from harness.errors import LedgerDamagedError
 from harness.ledger.anchors import Anchor, anchored_writers, meta_problems, read_anchor
 from harness.ledger.chain import StoredFact, link_problem
-from harness.ledger.creation import open_database, require_never_made
-from harness.ledger.database import Connection, scratch
+from harness.ledger.creation import is_made, open_database, require_never_made
+from harness.ledger.database import scratch
 from harness.ledger.facts import apply
 from harness.ledger.replay import facts_in_order
 from harness.ledger.schema import Row, Table
 from harness.ledger.state import Key, SqlState, state_tables
 from harness.ledger.state_version import make_tables
+from harness.ledger.store import Connection, DuplicateRowError
 from harness.ledger.text_form import text_problems
 
 _SHOWN = 20
@@ -32,7 +33,7 @@ class Problem(NamedTuple):
     message: str
 
 
-def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Problem]:
+def verify(place: Place, anchors: Path, facts_dir: Path | None = None) -> list[Problem]:
     """Everything that is not as it was written.
 
     Checks the database's structure and version, the table meta against the noted writer, every hash
@@ -42,12 +43,12 @@ def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Pro
     """
     problems: list[Problem] = []
     try:
-        if not path.exists():
-            require_never_made(path, anchors)
+        if not is_made(place, SystemClock()):
+            require_never_made(place, anchors, SystemClock())
         # Before the database is read: see read_anchors.
         known = _read_anchors(anchors, problems)
         # Read-only: a check must not repair, or update the state of, what it checks.
-        database = open_database(path, clock=SystemClock(), read_only=True, busy_seconds=30.0)
+        database = open_database(place, clock=SystemClock(), read_only=True, busy_seconds=30.0)
         try:
             with database.read() as connection:
                 problems += [
@@ -78,12 +79,7 @@ def _read_anchors(folder: Path, problems: list[Problem]) -> list[Anchor]:
 def _problems(
     connection: Connection, anchors: list[Anchor], facts_dir: Path | None
 ) -> Iterator[Problem]:
-    lines = [row["integrity_check"] for row in connection.rows("PRAGMA integrity_check")]
-    yield from (
-        Problem("", 0, "database", f"SQLite's integrity check says: {line}")
-        for line in lines
-        if line != "ok"
-    )
+    yield from (Problem("", 0, "database", line) for line in connection.complaints())
     broken = list(_chain_problems(connection))
     yield from broken
     yield from _anchor_problems(connection, anchors)
@@ -102,7 +98,7 @@ def _problems(
 def _chain_problems(connection: Connection) -> Iterator[Problem]:
     before: StoredFact | None = None
     place = 0
-    for row in connection.rows("SELECT * FROM facts ORDER BY writer, seq"):
+    for row in connection.stream("SELECT * FROM facts ORDER BY writer, seq"):
         data = row["data"].encode() if isinstance(row["data"], str) else bytes(row["data"] or b"")
         fact = StoredFact(**{**row, "data": data})
         if (strange := _strange_columns(row)) is not None:
@@ -190,8 +186,8 @@ def _state_problems(connection: Connection) -> Iterator[Problem]:
         except LedgerDamagedError as error:
             yield Problem("", 0, "replay", error.message)
             return
-        except sqlite3.IntegrityError as error:
-            yield Problem("", 0, "replay", f"Two facts make one row: {error}.")
+        except DuplicateRowError as error:
+            yield Problem("", 0, "replay", f"Two facts make one row: {error.message}.")
             return
         for table in state_tables():
             yield from _table_problems(connection, expected, table)
@@ -219,7 +215,7 @@ def _wrong_keys(connection: Connection, expected: Connection, table: Table) -> I
     """Of rows that differ, and of rows that only one of the two has."""
     order = f"SELECT * FROM {table.name} ORDER BY {', '.join(table.key)}"
     for here, there in ((expected, connection), (connection, expected)):
-        for row in here.rows(order):
+        for row in here.stream(order):
             key = tuple(row[name] for name in table.key)
             other = SqlState(there).get(table.name, *key)
             if other is None or (here is expected and other != row):

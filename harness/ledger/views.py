@@ -7,11 +7,11 @@ from typing import Any
 
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.ledger.chain import StoredFact
-from harness.ledger.database import Connection
 from harness.ledger.facts import KINDS
 from harness.ledger.facts.base import LedgerPart, Rows, listed
 from harness.ledger.facts.experiment import experiments
 from harness.ledger.schema import projections
+from harness.ledger.store import Connection
 
 _ALWAYS = ("state", "briefing", "facts")
 

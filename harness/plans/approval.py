@@ -10,6 +10,7 @@ from harness.artifacts.locate import Layout
 from harness.artifacts.objects import copy_file, store_bytes
 from harness.artifacts.trees import this_tree
 from harness.artifacts.vault_key import existing_key, vault_key
+from harness.clock import SystemClock
 from harness.domain.findings import Finding
 from harness.domain.prices import DEFAULT_MODEL, model_of
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
@@ -108,7 +109,7 @@ def _approved_before(layout: Layout, environment: Mapping[str, str]) -> dict[str
         with open_project(layout.root, environment, read_only=True) as project:
             return _secret_hashes(project)
     except NotFoundError:
-        require_never_made(layout.ledger_db, layout.anchors)
+        require_never_made(layout.ledger, layout.anchors, SystemClock())
         return {}
 
 

@@ -55,7 +55,7 @@ def snapshot(project: Project, *, sandbox: str, newest: int | None = 20) -> dict
         "paths": {
             "project": str(project.settings.root),
             "state": str(project.settings.state),
-            "ledger": str(project.layout.ledger_db),
+            "ledger": str(project.layout.ledger),
             "experiments": str(project.layout.project("checklist").parent),
         },
         "counts": ledger.counts(),

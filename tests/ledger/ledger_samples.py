@@ -1,5 +1,6 @@
 """Facts for tests: one experiment's life, and a ledger in a folder of its own."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -8,8 +9,8 @@ from typing import Any
 from harness.clock import Clock, ManualClock
 from harness.domain.findings import Finding
 from harness.domain.statuses import ExperimentStatus, Split
+from harness.domain.team_ledger import Place
 from harness.ledger import Ledger
-from harness.ledger.database import Connection
 from harness.ledger.facts import (
     AlarmRaised,
     BenchmarkApproved,
@@ -37,6 +38,7 @@ from harness.ledger.facts import (
     local_job,
 )
 from harness.ledger.state import state_tables
+from harness.ledger.store import Connection
 
 
 def judge_recorded(digit: str) -> JudgeRecorded:
@@ -78,11 +80,19 @@ def late_clock(hours: int) -> TickingClock:
     return TickingClock(datetime(2026, 1, 1, hours, tzinfo=UTC))
 
 
+PLACES: list[Callable[[Path], Place]] = []
+"""The last one says where the ledger of a folder is; none: in its file `ledger.db`."""
+
+
+def place(folder: Path) -> Place:
+    return PLACES[-1](folder) if PLACES else folder / "ledger.db"
+
+
 def open_ledger(folder: Path, *, clock: Clock | None = None, **options: Any) -> Ledger:
-    """The ledger `folder/ledger.db` with anchors beside it; the writer is "alice" unless told."""
+    """The ledger of `folder` with anchors in it; the writer is "alice" unless told."""
     options.setdefault("writer", "alice")
     return Ledger.open(
-        folder / "ledger.db", anchors=folder / "anchors", clock=clock or TickingClock(), **options
+        place(folder), anchors=folder / "anchors", clock=clock or TickingClock(), **options
     )
 
 

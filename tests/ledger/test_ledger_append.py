@@ -298,7 +298,7 @@ def test_result_that_cannot_be_stored_is_kept_and_recorded_later(tmp_path):
         ):
             with pytest.raises(LedgerBusyError, match=r"run_ended\) was kept in"):
                 waiting.append(ended(name, run, "completed"))
-            with pytest.raises(LedgerBusyError, match=r"ledger\.db is being written"):
+            with pytest.raises(LedgerBusyError, match=r"is being written by another"):
                 waiting.open_experiment(hypothesis="h", parent=None, by="me")
         holder.close()
         assert len(list((tmp_path / "spool").iterdir())) == 1

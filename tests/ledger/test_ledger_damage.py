@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ledger_samples import TickingClock, decided, full_ledger, life, open_ledger
+from ledger_samples import TickingClock, decided, full_ledger, life, open_ledger, place
 
 from harness.errors import LedgerDamagedError, LedgerError, LedgerReadOnlyError, NotFoundError
 from harness.ledger.creation import LedgerWarning
@@ -119,7 +119,7 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path):
         assert acknowledged >= before
     with open_ledger(tmp_path) as ledger:
         assert ledger.position() == acknowledged
-    assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+    assert verify(place(tmp_path), tmp_path / "anchors") == []
 
 
 PROGRAM = """

@@ -4,7 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
-from ledger_samples import decided, full_ledger, late_clock, life, open_ledger, program, read_state
+from ledger_samples import (
+    decided,
+    full_ledger,
+    late_clock,
+    life,
+    open_ledger,
+    place,
+    program,
+    read_state,
+)
 
 from harness.errors import LedgerDamagedError, RefusedError, UsageError
 from harness.ledger.exchange import export_facts, import_facts
@@ -75,9 +84,7 @@ def test_import_into_an_empty_clone_gives_the_same_state_and_twice_is_once(tmp_p
             json.loads((tmp_path / "b" / "anchors" / "alice.json").read_text())["seq"]
             == ledger.position()
         )
-    assert (
-        verify(tmp_path / "b" / "ledger.db", tmp_path / "b" / "anchors", tmp_path / "facts") == []
-    )
+    assert verify(place(tmp_path / "b"), tmp_path / "b" / "anchors", tmp_path / "facts") == []
 
 
 def test_two_clones_that_take_turns_end_equal(tmp_path):
@@ -100,7 +107,7 @@ def test_two_clones_that_take_turns_end_equal(tmp_path):
         with open_ledger(tmp_path / "c", writer="carol") as third:
             import_facts(third, text)
             assert state_of(third) == state_of(alice)
-    assert verify(tmp_path / "a" / "ledger.db", tmp_path / "a" / "anchors", text) == []
+    assert verify(place(tmp_path / "a"), tmp_path / "a" / "anchors", text) == []
 
 
 def test_export_leaves_a_file_that_is_ahead_alone(tmp_path):
@@ -113,7 +120,7 @@ def test_export_leaves_a_file_that_is_ahead_alone(tmp_path):
         ahead = (text / "alice.jsonl").read_bytes()
         assert export_facts(bob, text) == []
         assert (text / "alice.jsonl").read_bytes() == ahead
-    assert verify(tmp_path / "b" / "ledger.db", tmp_path / "b" / "anchors", text) == []
+    assert verify(place(tmp_path / "b"), tmp_path / "b" / "anchors", text) == []
 
 
 def test_two_experiments_with_one_id_are_refused_naming_both_writers(tmp_path):
@@ -197,6 +204,7 @@ def test_a_name_that_leaves_the_folder_is_refused(tmp_path):
         import_facts(clone, text)
 
 
+@pytest.mark.of_a_file
 def test_a_lost_ledger_comes_back_from_the_text_form(tmp_path):
     text = tmp_path / "facts"
     with full_ledger(tmp_path) as ledger:
@@ -209,7 +217,7 @@ def test_a_lost_ledger_comes_back_from_the_text_form(tmp_path):
         import_facts(restored, text)
         assert state_of(restored) == before
         life(restored)
-    assert verify(tmp_path / "ledger.db", tmp_path / "anchors", text) == []
+    assert verify(place(tmp_path), tmp_path / "anchors", text) == []
 
 
 def test_export_to_where_nothing_can_be_written_is_an_answer(tmp_path):

@@ -2,7 +2,7 @@
 together."""
 
 import pytest
-from ledger_samples import late_clock, open_ledger, plan, prior
+from ledger_samples import late_clock, open_ledger, place, plan, prior
 
 from harness.errors import LedgerBusyError, NotFoundError, RefusedError, UsageError
 from harness.ledger.exchange import export_facts, import_facts
@@ -119,4 +119,4 @@ def test_hand_offs_of_two_clones_come_together_and_priors_of_one_number_clash(tm
         with pytest.raises(RefusedError, match="p-0001 was made twice"):
             import_facts(bob, text)
     for folder in ("a", "b"):
-        assert verify(tmp_path / folder / "ledger.db", tmp_path / folder / "anchors", text) == []
+        assert verify(place(tmp_path / folder), tmp_path / folder / "anchors", text) == []

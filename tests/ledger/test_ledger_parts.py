@@ -3,7 +3,7 @@
 import sqlite3
 
 import pytest
-from ledger_samples import full_ledger, open_ledger, register
+from ledger_samples import full_ledger, open_ledger, place, register
 
 from harness.errors import LedgerDamagedError
 from harness.files import canonical_json, sha256_bytes
@@ -64,7 +64,7 @@ def test_the_first_fact_says_it_and_the_next_ones_name_it(ledger, tmp_path):
     # What is short stays as it is.
     register(ledger, EXPERIMENT, seed=9)
     assert registered(ledger)[-1]["environment"] == {"python": "3.11"}
-    assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+    assert verify(place(tmp_path), tmp_path / "anchors") == []
 
 
 def test_a_clone_and_a_rebuild_have_the_whole_of_it(ledger, tmp_path):
@@ -76,6 +76,7 @@ def test_a_clone_and_a_rebuild_have_the_whole_of_it(ledger, tmp_path):
         assert [run.environment for run in clone.runs(EXPERIMENT)][-2:] == [ENVIRONMENT] * 2
 
 
+@pytest.mark.of_a_file
 def test_a_ledger_from_before_is_read_and_goes_on_in_the_new_form(ledger, tmp_path):
     """State version 18 knew no such part; its facts say everything in full."""
     register_bulky(ledger, 1)
@@ -87,7 +88,7 @@ def test_a_ledger_from_before_is_read_and_goes_on_in_the_new_form(ledger, tmp_pa
     with open_ledger(tmp_path, writer=None) as again:
         assert register_bulky(again, 2).environment == ENVIRONMENT
         assert registered(again)[-1]["environment"] == SAME
-    assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+    assert verify(place(tmp_path), tmp_path / "anchors") == []
 
 
 def test_a_hash_of_nothing_that_was_said_is_damage(ledger):

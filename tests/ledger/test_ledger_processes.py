@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ledger_samples import full_ledger, life, open_ledger
+from ledger_samples import full_ledger, life, open_ledger, place
 
 from harness.clock import SystemClock
 from harness.errors import LedgerBusyError
@@ -50,7 +50,7 @@ def check_mint(folder: Path, ids: list[str], expected: int) -> None:
     assert len(ids) == len(set(ids)) == expected
     with open_ledger(folder, read_only=True) as ledger:
         assert [item.id for item in ledger.experiments()] == sorted(ids)
-    assert verify(folder / "ledger.db", folder / "anchors") == []
+    assert verify(place(folder), folder / "anchors") == []
 
 
 def test_w3_processes_get_distinct_ids(tmp_path):
@@ -85,7 +85,7 @@ def test_w3_kill_9_loses_no_acknowledged_fact(tmp_path):
         assert set(told) <= set(kept)
         assert len(kept) <= len(told) + 5  # at most one a kill was committed and not told
         ledger.open_experiment(hypothesis="after", parent=None, by="me")
-    assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+    assert verify(place(tmp_path), tmp_path / "anchors") == []
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_case_36_a_writer_that_waits_in_vain_says_so_and_readers_do_not_wait(tmp
         assert len(ledger.experiments()) == 3
     with open_ledger(tmp_path, read_only=True, busy_seconds=0.0) as reader:
         assert len(reader.experiments()) == 3
-    assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+    assert verify(place(tmp_path), tmp_path / "anchors") == []
 
 
 def test_case_36_a_writer_waits_for_the_other_one(tmp_path, holder):
@@ -159,7 +159,7 @@ def test_a_forked_child_uses_connections_of_its_own(tmp_path):
                 os._exit(code)
         assert os.waitpid(child, 0)[1] == 0
         assert ledger.open_experiment(hypothesis="parent", parent=None, by="me").id == "exp-0003"
-    assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+    assert verify(place(tmp_path), tmp_path / "anchors") == []
 
 
 def test_verify_and_opening_beside_a_busy_writer_raise_no_false_alarm(tmp_path):
@@ -169,7 +169,7 @@ def test_verify_and_opening_beside_a_busy_writer_raise_no_false_alarm(tmp_path):
         assert worker.stdout is not None
         worker.stdout.readline()
         for _ in range(15):
-            assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+            assert verify(place(tmp_path), tmp_path / "anchors") == []
             open_ledger(tmp_path, clock=SystemClock()).close()
     finally:
         worker.kill()

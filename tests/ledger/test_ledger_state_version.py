@@ -14,6 +14,7 @@ from ledger_samples import (
     judge_recorded,
     judged,
     open_ledger,
+    place,
     program,
     read_state,
     register,
@@ -112,7 +113,7 @@ def test_hand_offs_and_priors_come_to_a_ledger_that_was_made_before_them(tmp_pat
         assert [item.id for item in ledger.priors()][2:] == ["p-0003"]
     (copy,) = tmp_path.glob("ledger.v1-*.backup.db")
     assert not [line for line in schema_of(copy) if "hand_offs" in line]
-    assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+    assert verify(place(tmp_path), tmp_path / "anchors") == []
 
 
 def test_an_older_file_opens_with_all_its_facts(tmp_path):
@@ -254,4 +255,4 @@ def test_comparisons_come_to_a_ledger_that_was_made_before_them(tmp_path):
         "PRAGMA user_version = 6",
     )
     open_ledger(tmp_path).close()
-    assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+    assert verify(place(tmp_path), tmp_path / "anchors") == []

@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from ledger_samples import full_ledger, life, open_ledger
+from ledger_samples import full_ledger, life, open_ledger, place
 
 from harness.errors import LedgerDamagedError
 from harness.ledger import text_parts
@@ -30,7 +30,7 @@ def parts_of(folder: Path) -> dict[str, bytes]:
 
 
 def said_of(tmp_path) -> list[str]:
-    problems = verify(tmp_path / "ledger.db", tmp_path / "anchors", tmp_path / "facts")
+    problems = verify(place(tmp_path), tmp_path / "anchors", tmp_path / "facts")
     return [problem.message for problem in problems]
 
 

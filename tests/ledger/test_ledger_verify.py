@@ -4,7 +4,7 @@ import random
 import sqlite3
 
 import pytest
-from ledger_samples import decided, full_ledger, late_clock, open_ledger
+from ledger_samples import decided, full_ledger, late_clock, open_ledger, place
 
 from harness.errors import LedgerDamagedError, LedgerError, NotFoundError
 from harness.ledger.exchange import export_facts, import_facts
@@ -20,7 +20,7 @@ def folder(tmp_path):
 
 
 def check(folder, *, text=False):
-    return verify(folder / "ledger.db", folder / "anchors", folder / "facts" if text else None)
+    return verify(place(folder), folder / "anchors", folder / "facts" if text else None)
 
 
 def run_sql(folder, statement, *parameters):
@@ -44,14 +44,14 @@ def test_any_changed_byte_of_a_facts_data_is_named(folder):
     rows = all_data(folder)
     choose = random.Random(7)
     for seq, kind, data in rows:
-        for place in {0, len(data) - 1, *(choose.randrange(len(data)) for _ in range(2))}:
+        for at in {0, len(data) - 1, *(choose.randrange(len(data)) for _ in range(2))}:
             changed = bytearray(data)
-            changed[place] ^= 1
+            changed[at] ^= 1
             run_sql(folder, "UPDATE facts SET data = ? WHERE seq = ?", bytes(changed), seq)
             problems = check(folder)
             assert [(item.writer, item.seq, item.kind) for item in problems] == [
                 ("alice", seq, kind)
-            ], (seq, place)
+            ], (seq, at)
             assert f"Fact {seq} of writer alice ({kind})" in problems[0].message
         run_sql(folder, "UPDATE facts SET data = ? WHERE seq = ?", data, seq)
     assert check(folder) == []

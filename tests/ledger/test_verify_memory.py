@@ -3,7 +3,7 @@
 import tracemalloc
 from pathlib import Path
 
-from ledger_samples import open_ledger, plan
+from ledger_samples import open_ledger, place, plan
 
 from harness.domain.ids import experiment_id
 from harness.ledger.facts import ExperimentMoved, ExperimentOpened, VerdictRecorded
@@ -48,7 +48,7 @@ def filled(folder: Path, count: int) -> Path:
 def peak(folder: Path) -> int:
     tracemalloc.start()
     try:
-        assert verify(folder / "ledger.db", folder / "anchors") == []
+        assert verify(place(folder), folder / "anchors") == []
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -16,10 +16,10 @@ from harness.domain.findings import Finding
 from harness.domain.late import Late, dataclass
 from harness.errors import LedgerDamagedError, NotFoundError, RefusedError, UsageError
 from harness.ledger.chain import StoredFact
-from harness.ledger.database import Connection, Database
 from harness.ledger.schema import JSON, TEXT, Table, index, log_columns, required
 from harness.ledger.state import Row as Row
 from harness.ledger.state import State as State
+from harness.ledger.store import Connection, Database
 
 Body = dict[str, Any]
 Readers = Mapping[str, Callable[[Any], Any]]

@@ -66,7 +66,7 @@ REHEARSAL = ".rehearsal-"
 counted elsewhere, and elsewhere it is no plan in force."""
 IN_FORCE = (
     "SELECT * FROM plans"
-    f" WHERE writer = :own OR instr(name, '{REHEARSAL}') = 0"
+    f" WHERE writer = :own OR replace(name, '{REHEARSAL}', '') = name"
     f" ORDER BY {NEWEST_FIRST} LIMIT 1"
 )
 JUDGES = ("metric", "scorer", "positive", "predict", "direction", "seeds")

@@ -1,0 +1,77 @@
+"""docs/team.md: its commands, run on a real server."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.journey import make_project
+from tests.postgres import Postgres, postgres
+
+__all__ = ["postgres"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "team.md"
+URL = "postgresql://db.example/harness"
+
+
+def commands() -> list[list[str]]:
+    blocks = re.findall(r"```bash\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    return [line.split() for block in blocks for line in block.splitlines()]
+
+
+def test_the_pages_commands_do_what_it_says(tmp_path: Path, postgres: Postgres) -> None:
+    pip, there, back, grants = commands()
+    assert pip[:2] == ["pip", "install"]
+    journey = make_project(tmp_path / "project", tmp_path / "home")
+    for words in (
+        ("init",),
+        ("plan", "approve"),
+        ("experiment", "new", "--hypothesis", "A wider net is better."),
+    ):
+        answer = journey.harness(*words)
+        assert answer.exit_code == 0, answer.stderr
+    url = postgres.url()
+    words = [url if word == URL else word for word in there[1:]]
+    answer = journey.harness(*words)
+    assert answer.exit_code == 0, answer.stderr
+    assert "both were verified" in answer.stdout
+    config = (journey.root / ".harness" / "config.toml").read_text("utf-8")
+    assert f'ledger = "{url}"' in config
+    shown = journey.harness("status", "--json").document
+    assert shown["paths"]["ledger"].startswith(url)
+    assert [one["experiment"] for one in shown["experiments"]] == ["exp-0001"]
+    assert journey.harness("ledger", "verify").exit_code == 0
+
+    assert grants[-2] == ">"
+    sql = journey.harness(*grants[1:-2]).stdout
+    postgres.sql("CREATE ROLE trainers LOGIN; CREATE ROLE viewers LOGIN;")
+    postgres.sql(sql)
+    (schema,) = re.findall(r"GRANT USAGE ON SCHEMA (\w+) TO trainers", sql)
+    for user in ("trainers", "viewers"):
+        assert postgres.sql(f"SELECT count(*) > 1 FROM {schema}.facts", user) == "t"
+        with pytest.raises(subprocess.CalledProcessError, match="psql"):
+            postgres.sql(f"DELETE FROM {schema}.facts", user)
+    looked = journey.harness("status", PGUSER="viewers")
+    assert looked.exit_code == 0, looked.stderr
+
+    again = journey.harness(*words)
+    assert again.exit_code == 2
+    assert "already" in again.stderr
+    answer = journey.harness(*back[1:])
+    assert answer.exit_code == 0, answer.stderr
+    assert "ledger" not in (journey.root / ".harness" / "config.toml").read_text("utf-8")
+    assert journey.harness("ledger", "verify").exit_code == 0
+    opened = journey.harness("experiment", "show", "exp-0001")
+    assert opened.exit_code == 0, opened.stderr
+
+
+def test_a_password_in_config_toml_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    journey = make_project(tmp_path / "project", tmp_path / "home")
+    assert journey.harness("init").exit_code == 0
+    config = journey.root / ".harness" / "config.toml"
+    config.write_text(config.read_text("utf-8") + 'ledger = "postgresql://a:hush@db/x"\n')
+    answer = journey.harness("status")
+    assert answer.exit_code == 2
+    assert "password" in answer.stderr
+    assert "hush" not in answer.stderr
