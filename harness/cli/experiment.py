@@ -314,6 +314,10 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
         f"score    {score_text(row)}",
         f"verdict  {document['standing'] or '-'}{elsewhere}{gate}",
         *([f"scored   by the {document['predict_code']}"] if document["predict_code"] else []),
+        *(
+            f"again    {made['outcome']} as {made['reproduction']}: {made['why']}"
+            for made in document["reproductions"]
+        ),
         *([_told(document["told"])] if document["told"] else []),
         *(
             f"changed  by version {one['version']} of the plan ({one['by']}): {one['changed']}"

@@ -63,7 +63,7 @@ WORDS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("exp", "exps", "trial", "trials"), _LIST),
         **dict.fromkeys(("metrics", "metric", "leaderboard", "best", "rank"), _REPORT),
         **dict.fromkeys(("params", "param", "config", "set"), _CONFIG),
-        **dict.fromkeys(("repro", "reproduce", "rerun", "repeat"), "`harness train EXP`"),
+        **dict.fromkeys(("repro", "rerun", "repeat"), "`harness reproduce EXP`"),
         **dict.fromkeys(("sweep", "tune", "optimize", "search", "grid"), _SWEEP),
         **dict.fromkeys(("login", "logout", "auth"), "nothing: there is no account"),
         **dict.fromkeys(("server", "serve"), _WATCH),

@@ -75,6 +75,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
         values=("--split", "--predict-from"),
         words=1,
     ),
+    ("reproduce",): Askable(words=1, least=1),
     ("gate", "check"): Askable(values=("--gate",), words=1),
     ("experiment", "new"): Askable(values=("--hypothesis", "--rationale", "--parent")),
     ("experiment", "result"): Askable(

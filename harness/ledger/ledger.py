@@ -36,6 +36,7 @@ from harness.ledger.facts.model import ModelLedger
 from harness.ledger.facts.plan import PlanLedger
 from harness.ledger.facts.program import ProgramLedger
 from harness.ledger.facts.release import ReleaseLedger
+from harness.ledger.facts.reproduction import ReproductionLedger
 from harness.ledger.facts.run import RunLedger
 from harness.ledger.facts.session import SessionLedger
 from harness.ledger.replay import rebuild_state, stored
@@ -52,6 +53,7 @@ class Ledger(
     CheckpointLedger,
     EvaluationLedger,
     ReleaseLedger,
+    ReproductionLedger,
     DecisionLedger,
     SessionLedger,
     ControlLedger,

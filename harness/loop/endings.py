@@ -100,7 +100,9 @@ def _target(state: LoopState) -> StopLoop | None:
 def _patience(state: LoopState) -> StopLoop | None:
     """Too many decided experiments in a row without an improvement beyond the noise."""
     flat = 0
-    for experiment in reversed([one for one in state.experiments if one.closed]):
+    for experiment in reversed(
+        [one for one in state.experiments if one.closed and not one.repeats]
+    ):
         if experiment.improved:
             break
         flat += 1

@@ -113,11 +113,13 @@ def load_state(
         objective_of(approved),
         functools.partial(is_better, project, approved),
     )
+    repeats = {made.reproduction for made, _ in project.ledger.reproductions()}
     in_work = [one for one in experiments if one.status not in CLOSED_EXPERIMENTS]
     states = [
         replace(
             _experiment(project, experiment, recorded, improved=better, supervised=supervised),
             here=experiment.id in here,
+            repeats=experiment.id in repeats,
             held=parallel > 1 and experiment in in_work and held(experiment.id),
         )
         for experiment, recorded, better in zip(experiments, verdicts, progress, strict=True)

@@ -111,6 +111,8 @@ class ExperimentState:
     """The newest decision about it, whoever made it: KEEP, DISCARD, APPROVE, REJECT, ITERATE ..."""
     here: bool = True
     """Whether it was opened in this working tree."""
+    repeats: bool = False
+    """Whether it only trained a kept one again."""
     improved: bool = False
     """Whether it beat all before it by more than the noise, in the plan's direction."""
 

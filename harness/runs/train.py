@@ -73,6 +73,7 @@ def train(
     session: str | None = None,
     resume: bool = False,
     registered: bool = False,
+    code: str | None = None,
     values: Mapping[str, str] | None = None,
     replicas: int | None = None,
     on_event: Event = lambda event: None,
@@ -89,7 +90,7 @@ def train(
 
     Args:
         resume: each seed's newest stopped run goes on, in its own folder, as its next attempt.
-        registered: with the code of its newest run, whatever the files say now.
+        registered: with the code of its newest run; code: with a snapshot's, by its hash.
         values: for config.yaml, where there is none yet.
         replicas: so many processes of the command, as DiLoCo's replicas; by default what
             `distributed` of config.yaml says.
@@ -114,6 +115,7 @@ def train(
             session=session,
             inherited=os.environ if inherited is None else inherited,
             registered=registered,
+            code=code,
         )
         _require_startable(job)
         job = with_config(job, job.argv, values or {}, on_event)

@@ -118,8 +118,10 @@ def prepare(
     session: str | None,
     inherited: Mapping[str, str],
     registered: bool = False,
+    code: str | None = None,
 ) -> TrainJob:
-    """Prepare it; `registered`: with the code of its newest run.
+    """Prepare it; `registered`: with the code of its newest run; `code`: with a registered
+    snapshot, by its hash.
 
     Raises RefusedError when the judge, plan, scorer or data changed, the experiment is closed,
     or a required sandbox is absent; ConfigError without an interpreter, RunError when it fails.
@@ -132,8 +134,9 @@ def prepare(
     interpreter = require_interpreter(project.settings)
     python = ask_python(interpreter, sandbox)
     runs = project.ledger.runs(experiment) if registered else []
-    objects = project.layout.objects
-    snapshot = load_snapshot(objects, runs[-1].code) if runs else code_now(project, approved)
+    kept = runs[-1].code if runs else code
+    known = None if kept is None else load_snapshot(project.layout.objects, kept)
+    snapshot = known or code_now(project, approved)
     libraries = training_libraries(project.layout, [asked.command[0], interpreter], python)
     head = head_of(project.layout.root)
     at = {} if head is None else {"commit": head}

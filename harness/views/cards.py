@@ -15,7 +15,7 @@ from harness.evaluation.scores import counted_runs
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import data_hashes, data_told, plan_of
-from harness.views.report import report
+from harness.views.report import again, report
 from harness.views.tables import score_text
 
 _CONFIG = 6000
@@ -45,7 +45,8 @@ def model_card(project: Project, experiment: str) -> str:
         "## Intended use and limits",
         *_limits(approved, row),
         "## How to check it",
-        f"`harness experiment show {experiment}` and `harness ledger verify` in the project.",
+        f"`harness experiment show {experiment}` and `harness ledger verify` in the project;"
+        f" `harness reproduce {experiment}` trains it again.",
     ]
     return _front(_model_data(project, approved, record, row)) + "\n\n".join(parts) + "\n"
 
@@ -93,6 +94,7 @@ def _scores(row: Mapping[str, Any]) -> Iterator[str]:
     if decided:
         by, why = inline(decided["by"], 80), inline(decided["reason"])
         lines.append(f"- {decided['kind']} by {by} ({decided['id']}): {why}")
+    lines += [f"- {again(made)} (recomputed)" for made in row["reproductions"]]
     yield "\n".join(lines)
 
 

@@ -63,14 +63,9 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
         "predict_code": whose(project, experiment.id),
         "evaluations": _evaluations(ledger, experiment.id),
         "verdicts": [
-            {
-                "verdict_id": verdict.id,
-                "gate": verdict.gate,
-                "verdict": verdict.verdict,
-                "notes": list(verdict.notes),
-                "at": verdict.at,
-            }
-            for verdict in verdicts
+            {"verdict_id": one.id, "gate": one.gate, "verdict": one.verdict}
+            | {"notes": list(one.notes), "at": one.at}
+            for one in verdicts
         ],
         "decisions": [
             {
@@ -82,7 +77,17 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             }
             for decision in ledger.decisions(experiment.id)
         ],
+        "reproductions": reproductions(ledger, experiment.id),
     }
+
+
+def reproductions(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
+    """What second trainings of a kept experiment came to, oldest first."""
+    names = ("reproduction", "outcome", "difference", "floor", "why", "by")
+    return [
+        {**{name: getattr(made, name) for name in names}, "changed": list(made.changed), "at": at}
+        for made, at in ledger.reproductions(experiment)
+    ]
 
 
 def _told(project: Project, experiment: Experiment) -> dict[str, float] | None:

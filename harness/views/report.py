@@ -24,6 +24,7 @@ from harness.ledger.facts import ApprovedPlan, Decision
 from harness.ledger.project import Project
 from harness.ledger.spending import spent
 from harness.plans.approved import plan_of
+from harness.views.experiments import reproductions
 from harness.views.report_series import logged_curves, spent_over_time
 from harness.views.snapshot import experiment_row, split_score
 from harness.views.tables import figure, score_text, tier_text
@@ -119,6 +120,7 @@ def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
         "against": None if comparison is None else comparison["against"],
         "decision": made[-1] if made else None,
         "decisions": made,
+        "reproductions": reproductions(project.ledger, record.id),
         "findings": [{name: one[name] for name in _FINDING} for one in row["findings"]],
     }
 
@@ -181,6 +183,13 @@ def _figures(row: Mapping[str, Any]) -> Iterator[str]:
         yield f"against {row['against']}: {row['compared']}"
     if row["decision"]:
         yield _decided(row["decision"])
+    yield from map(again, row["reproductions"])
+
+
+def again(made: Mapping[str, Any]) -> str:
+    """What a second training came to, in words."""
+    changed = f"; not as it was then: {', '.join(made['changed'])}" if made["changed"] else ""
+    return f"{made['outcome']} as {made['reproduction']}: {inline(made['why'])}{changed}"
 
 
 def _decided(decision: Mapping[str, Any]) -> str:

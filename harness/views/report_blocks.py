@@ -10,6 +10,7 @@ from harness.domain.plain_text import one_line, plain
 from harness.domain.statuses import ExperimentStatus, spoken
 from harness.views import figures
 from harness.views.drawing import Drawing
+from harness.views.report import again
 from harness.views.tables import figure, score_text, tier_text
 
 _LONGEST = 600
@@ -135,6 +136,8 @@ def _facts(row: Mapping[str, Any]) -> Iterator[str]:
     for decision in row["decisions"]:
         by, why = one_line(decision["by"], 80), one_line(decision["reason"], _LONGEST)
         yield f"{decision['id']} {decision['kind']} by {by}: {why}"
+    for made in row["reproductions"]:
+        yield f"{again(made)} (recomputed)"
     for found in row["findings"]:
         yield f"[{found['code']}] {one_line(found['message'], _LONGEST)}"
     if used := ", ".join(in_words(row["resources"])):

@@ -87,7 +87,7 @@ WRONG: dict[tuple[str, ...], tuple[str, str]] = {
     ("exp", "run"): ("'exp'", "`harness experiment list`"),
     ("metrics", "show"): ("'metrics'", "`harness report`"),
     ("params", "diff"): ("'params'", "`harness experiment compare A B --config`"),
-    ("repro",): ("'repro'", "`harness train EXP`"),
+    ("repro",): ("'repro'", "`harness reproduce EXP`"),
     ("sweep", "sweep.yaml"): ("'sweep'", '`harness try "x" --set lr=0.1`'),
     ("login",): ("'login'", "there is no account"),
     ("models",): ("'models'", "`harness posttrain model list`"),

@@ -26,6 +26,7 @@ from harness.ledger.facts import (
     ModelRegistered,
     ModelServed,
     PlanApproved,
+    ReproductionJudged,
     RunEnded,
     RunStarted,
     ScoreReleased,
@@ -61,6 +62,22 @@ def benchmark_approved() -> BenchmarkApproved:
         seeds=[1, 2, 3],
         sha256="c" * 64,
         by="human:ada",
+    )
+
+
+def reproduced(experiment: str, reproduction: str) -> ReproductionJudged:
+    return ReproductionJudged(
+        experiment=experiment,
+        reproduction=reproduction,
+        metric="accuracy",
+        split="validation",
+        outcome="reproduced",
+        difference=0.001,
+        floor=0.01,
+        scores=[{"seed": 1, "first": 0.5, "again": 0.501}],
+        changed=["cpu"],
+        why="within the noise",
+        by="harness",
     )
 
 

@@ -11,6 +11,7 @@ from ledger_samples import (
     read_state,
     register,
     released,
+    reproduced,
     started,
 )
 
@@ -55,6 +56,8 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
         newest = ledger.recorded_judge(ledger.writer)
         assert newest is not None
         assert (newest.sha256, ledger.recorded_judge("another")) == ("b" * 64, None)
+        ledger.append(reproduced("exp-0001", "exp-0002"))
+        assert [made.outcome for made, _ in ledger.reproductions("exp-0001")] == ["reproduced"]
         ledger.append(benchmark_approved())
         assert ledger.approved_benchmarks() == [benchmark_approved()]
         with ledger.connection() as connection:

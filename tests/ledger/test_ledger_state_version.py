@@ -19,6 +19,7 @@ from ledger_samples import (
     read_state,
     register,
     released,
+    reproduced,
 )
 
 from harness.domain.findings import Finding
@@ -34,7 +35,7 @@ from tests.memory_state import replay
 
 FACTS = Path(__file__).with_name("state_facts.jsonl")
 """Facts as a ledger of STATE_OF's version stored them: the life of `compared_ledger`."""
-STATE_OF = {19: "ed73ae73a82c373ea7fb487628d913fac08c9dfe92ec05f997c735f3dab252f8"}
+STATE_OF = {19: "a894be365da5deefdb7b3d6ec9ad5ec781036fc5dbd3e6c72ff123abe5b862ad"}
 """Version -> hash of what FACTS add up to."""
 NEXT = STATE_VERSION + 1
 
@@ -226,6 +227,7 @@ def compared_ledger(folder):
     ledger.append(SessionBegan(session="5b0c", process=IDENTITY))
     ledger.append(benchmark_approved())
     ledger.append(released("exp-0003"))
+    ledger.append(reproduced("exp-0003", "exp-0002"))
     return ledger
 
 

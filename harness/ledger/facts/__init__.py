@@ -19,6 +19,7 @@ from harness.ledger.facts import (
     plan,
     program,
     release,
+    reproduction,
     run,
     session,
 )
@@ -62,6 +63,7 @@ from harness.ledger.facts.program import (
     TrainingSpecified,
 )
 from harness.ledger.facts.release import Release, ScoreReleased
+from harness.ledger.facts.reproduction import ReproductionJudged
 from harness.ledger.facts.run import (
     AlarmRaised,
     RaisedAlarm,
@@ -118,6 +120,7 @@ __all__ = [
     "RaisedAlarm",
     "RecordedVerdict",
     "Release",
+    "ReproductionJudged",
     "RunEnded",
     "RunRegistered",
     "RunResumed",
@@ -151,6 +154,7 @@ _FAMILIES = (
     control,
     program,
     model,
+    reproduction,
 )
 KINDS: dict[str, type[Fact]] = {fact.KIND: fact for family in _FAMILIES for fact in family.FACTS}
 """The closed table of kinds."""
