@@ -10,7 +10,7 @@ from typing import Any
 
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 from torch.distributed._serialization import _streaming_load
-from torchft import Manager, ProcessGroupGloo
+from torchft import Manager, ProcessGroupGloo, ProcessGroupNCCL
 from torchft.checkpointing.http_transport import HTTPTransport
 
 from harness.errors import RunError
@@ -60,17 +60,19 @@ class ReplicaManager(Manager):  # type: ignore[misc]
         *,
         replica: int,
         lighthouse: str,
+        on_cards: bool,
         tell: Tell,
         load: Callable[[Any], None],
         save: Callable[[], Any],
     ) -> None:
         timeout = timedelta(seconds=config.timeout_s)
+        group = ProcessGroupNCCL if on_cards else ProcessGroupGloo
         self._tell, self._waiting_s = tell, config.waiting_s
         self._parent = os.getppid()
         # One a replica: torchft keeps the addresses of a replica's own processes in it.
         self._own_store = TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
         super().__init__(
-            pg=ProcessGroupGloo(timeout=timeout),
+            pg=group(timeout=timeout),
             load_state_dict=load,
             state_dict=save,
             min_replica_size=config.minimum_replicas,

@@ -58,6 +58,7 @@ class DiLoCo:
         log.config.get("distributed")  # it is read
         self.folder = log.checkpoint_dir.parent
         self._standing = Standing(self.folder)
+        self._device = next(model.parameters()).device
         self._table = torch.empty(0)
         self._work = self._done = Work()
         self._began = time.monotonic()
@@ -70,6 +71,7 @@ class DiLoCo:
             self.config,
             replica=self.replica,
             lighthouse=_lighthouse(values),
+            on_cards=self._device.type == "cuda",
             tell=self._tell,
             load=self._take_over,
             save=self._state,
@@ -193,7 +195,8 @@ class DiLoCo:
                 each.zero_()
 
     def exchange(self) -> Any:
-        self._table = self._work.table(self.replica, self.config.replicas)
+        table = self._work.table(self.replica, self.config.replicas)
+        self._table = table.to(self._device)
         self._done, self._work = self._work, Work(healed=self._work.healed)
         total = torch.distributed.ReduceOp.SUM
         return self._manager.allreduce(self._table, reduce_op=total)
@@ -263,6 +266,8 @@ class DiLoCo:
 
     def _keep(self) -> None:
         state = {"manager": self._manager._manager_state_dict(), "random": torch.get_rng_state()}
+        if self._device.type == "cuda":
+            state["random_on_card"] = torch.cuda.get_rng_state(self._device)
         keep_round(self.folder / f"round-{self.rounds}.pt", state, keep=2)
 
     def _resume(self, number: int) -> None:
@@ -272,6 +277,8 @@ class DiLoCo:
             self._load(given) if name == "default" else load(given)
         self._manager.load_state_dict(state["manager"]["torchft"])
         torch.set_rng_state(state["random"])
+        if self._device.type == "cuda":
+            torch.cuda.set_rng_state(state["random_on_card"], self._device)
         self._log.resumed()
 
     def _deal(self) -> None:
@@ -314,11 +321,16 @@ class _Fragment(_StreamingDiLoCoFragment):  # type: ignore[misc] # the library i
         return counts
 
 
+_WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
 def _digest(tensors: Mapping[str, torch.Tensor]) -> int:
+    """32 bits of all bits. Each tensor is summed up first, on all cores: a checksum of its bytes
+    takes seconds for a billion parameters."""
     digest = 0
     for name in sorted(tensors):
-        plain = tensors[name].detach().contiguous().flatten().view(torch.uint8)
-        digest = zlib.crc32(plain.numpy().data, digest)
+        bits = tensors[name].detach().contiguous().view(_WHOLE[tensors[name].element_size()])
+        digest = zlib.crc32(f"{name} {int(bits.sum(dtype=torch.int64))}".encode(), digest)
     return digest
 
 

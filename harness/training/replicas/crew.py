@@ -19,6 +19,7 @@ from harness.clock import SystemClock, iso
 from harness.domain import variables
 from harness.domain.plain_text import plain
 from harness.run_logger import RunLogger
+from harness.training.replicas.cards import cards_of
 from harness.training.replicas.config import DiLoCoConfig
 from harness.training.replicas.member import Member
 from harness.training.replicas.merge import Merge
@@ -95,6 +96,8 @@ class Crew:
             own[variables.REPLICA_ROUND] = str(from_round)
         threads = max(1, (os.cpu_count() or 1) // self._config.replicas)
         given = {"OMP_NUM_THREADS": str(threads), "RUST_LOG": "error"}
+        own |= cards_of(member.number, self._config.replicas, self._environ)
+        given["NCCL_SOCKET_IFNAME"] = "lo"  # all replicas are processes of this machine
         # `python`, `torchrun` and the like are those of this interpreter.
         programs = os.path.dirname(sys.executable), self._environ.get("PATH", os.defpath)
         own["PATH"] = os.pathsep.join(programs)

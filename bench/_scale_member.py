@@ -1,0 +1,166 @@
+"""One process of bench/scale.py: WAY MODEL FOLDER GPUS."""
+
+import json
+import os
+import signal
+import sys
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import LlamaConfig, LlamaForCausalLM
+
+TINY = bool(int(os.environ.get("SCALE_TINY", "0")))
+CUDA = torch.cuda.is_available() and not TINY
+STEPS, WARM, LENGTH, WORDS = (100, 10, 2048, 512) if not TINY else (100, 2, 16, 8)
+ROWS = {"small": 8, "large": 4} if not TINY else {"small": 2, "large": 2}
+SMALL = {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30}
+SMALL |= {"num_attention_heads": 9, "num_key_value_heads": 3, "vocab_size": 49_152}
+LARGE = {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28}
+LARGE |= {"num_attention_heads": 12, "num_key_value_heads": 2, "vocab_size": 151_936}
+LEAST = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "vocab_size": 64}
+LEAST |= {"num_attention_heads": 2, "num_key_value_heads": 1}
+
+
+def made(model: str) -> LlamaForCausalLM:
+    shape = LEAST if TINY else {"small": SMALL, "large": LARGE}[model]
+    torch.manual_seed(0)
+    config = LlamaConfig(**shape, tie_word_embeddings=True, max_position_embeddings=LENGTH)
+    with torch.device("cuda" if CUDA else "cpu"):
+        return LlamaForCausalLM(config)
+
+
+def batch(step: int, rank: int, rows: int, device: torch.device) -> torch.Tensor:
+    """(rows, LENGTH): four of five tokens follow from the one before."""
+    draw = torch.Generator(device).manual_seed(1_000_003 * step + rank)
+    table = torch.randperm(WORDS, generator=torch.Generator(device).manual_seed(7), device=device)
+    random = torch.randint(WORDS, (rows, LENGTH), generator=draw, device=device)
+    follows = torch.rand(rows, LENGTH, generator=draw, device=device) < 0.8
+    tokens = [random[:, 0]]
+    for at in range(1, LENGTH):
+        tokens.append(torch.where(follows[:, at], table[tokens[-1]], random[:, at]))
+    return torch.stack(tokens, 1)
+
+
+def loss_of(model: torch.nn.Module, tokens: torch.Tensor, *, autocast: bool) -> torch.Tensor:
+    with torch.autocast(tokens.device.type, torch.bfloat16, enabled=autocast):
+        logits = model(input_ids=tokens).logits
+    flat = logits[:, :-1].flatten(0, 1).float()
+    return cross_entropy(flat, tokens[:, 1:].flatten())
+
+
+class Watch:
+    """Losses of all steps, and the time of those after WARM."""
+
+    def __init__(self) -> None:
+        self.losses: list[torch.Tensor] = []
+        self.began = self.seconds = 0.0
+        self.timed = 0
+
+    def step(self, loss: torch.Tensor) -> None:
+        self.losses.append(loss.detach())
+        if len(self.losses) == WARM:
+            wait()
+            self.began = time.perf_counter()
+
+    def stop(self) -> None:
+        wait()
+        self.seconds = time.perf_counter() - self.began
+        self.timed = len(self.losses) - WARM
+
+
+def wait() -> None:
+    if CUDA:
+        torch.cuda.synchronize()
+
+
+def shared(model: LlamaForCausalLM, way: str) -> torch.nn.Module:
+    from torch.distributed import init_process_group
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    init_process_group("nccl" if CUDA else "gloo")
+    if way == "ddp":
+        return torch.nn.parallel.DistributedDataParallel(model)
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    for layer in model.model.layers:
+        fully_shard(layer, mp_policy=policy)
+    fully_shard(model, mp_policy=policy)
+    return model
+
+
+def train(model: torch.nn.Module, rows: int, rank: int, *, autocast: bool) -> Watch:
+    inner = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=CUDA)
+    watch, device = Watch(), next(model.parameters()).device
+    for step in range(STEPS):
+        loss = loss_of(model, batch(step, rank, rows, device), autocast=autocast)
+        loss.backward()
+        inner.step()
+        inner.zero_grad()
+        watch.step(loss)
+    watch.stop()
+    return watch
+
+
+def train_apart(model: torch.nn.Module, rows: int, way: str, out: Path) -> tuple[Watch, Any]:
+    from harness.run_logger import RunLogger
+    from harness.training.diloco import DiLoCo
+
+    inner = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=CUDA)
+    watch, device = Watch(), next(model.parameters()).device
+    struck = out / "struck"
+    with RunLogger.from_environment() as log, DiLoCo(model, inner, log=log) as diloco:
+        log.start(total_epochs=STEPS // diloco.config.steps)
+        while diloco.steps < STEPS:
+            loss = loss_of(model, batch(diloco.steps, diloco.replica, rows, device), autocast=CUDA)
+            loss.backward()
+            diloco.note(loss, tokens=rows * LENGTH)
+            inner.step()
+            inner.zero_grad()
+            watch.step(loss)
+            half = diloco.rounds == 1 and diloco.steps > 1.5 * diloco.config.steps
+            if way == "healed" and diloco.replica == 1 and half and not struck.exists():
+                struck.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        watch.stop()
+    return watch, diloco
+
+
+def digest(model: torch.nn.Module) -> int:
+    sums = [float(each.double().sum()) for each in model.parameters()]
+    return zlib.crc32(repr(sums).encode())
+
+
+def main(way: str, name: str, folder: str) -> None:
+    apart = way in ("diloco", "healed")
+    rank = int(os.environ.get("RANK") or 0)
+    if CUDA:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK") or 0))
+    model, rows = made(name), ROWS[name]
+    parameters = sum(each.numel() for each in model.parameters())
+    more: dict[str, Any] = {}
+    if apart:
+        watch, diloco = train_apart(model, rows, way, Path(folder))
+        rank = diloco.replica
+        more = {"rounds": diloco.rounds, "digest": digest(model)}
+    else:
+        whole = model if way == "one" else shared(model, way)
+        watch = train(whole, rows, rank, autocast=CUDA and way != "fsdp2")
+    told = {
+        "card": torch.cuda.get_device_name() if CUDA else "none",
+        "parameters": parameters,
+        "peak": torch.cuda.max_memory_allocated() if CUDA else 0,
+        "seconds": watch.seconds,
+        "tokens": watch.timed * rows * LENGTH,
+        "losses": [float(loss) for loss in watch.losses],
+        **more,
+    }
+    Path(folder, f"{rank}.card").write_text(json.dumps(told), "utf-8")
+    if torch.distributed.is_initialized() and not apart:
+        torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

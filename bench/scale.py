@@ -1,0 +1,191 @@
+"""Training on several GPUs of one host: DDP, FSDP2 and DiLoCo beside one GPU of the same run.
+
+    python bench/scale.py --gpus 2 [--record] [--minutes 8] [--models small,large]
+    python bench/scale.py --gpus 2 --tiny   # on a CPU with gloo: shows only that the program runs
+
+Random weights in float32, bfloat16 under autocast (FSDP2: its own mixed precision), rows of 2,048
+tokens of a chain that can be learned. small: SmolLM2-135M's architecture; large: one of 1.5 billion
+parameters. Each way trains the same number of steps with the same rows a card.
+
+- tokens per second, of all cards, and efficiency: over the cards times one card's in this run.
+- GiB: the most that one card had allocated. MB a step: what a card sends, computed for a ring:
+  DDP 2 (N-1)/N gradients, FSDP2 (N-1)/N of two gathers and one reduction, DiLoCo as DDP, once a
+  round.
+- loss: mean over cards of the last tenth; the curves lie in scale-curves.csv.
+- healed: DiLoCo, one replica ends itself with -9 in the second round, and is started again.
+
+`--record` writes docs/evidence/scale-N.json.
+"""
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
+
+from _record import record  # noqa: E402  it needs the line above
+
+SYNC_EVERY, FRAGMENTS, MOST_SECONDS = 50, 2, 240
+MEMBER = ROOT / "bench" / "_scale_member.py"
+Figures = dict[str, float | str]
+
+
+def command(way: str, gpus: int, member: list[str]) -> list[str]:
+    if way == "one":
+        return [sys.executable, *member]
+    if way in ("diloco", "healed"):
+        replicas = ["-m", "harness.training.replicas", "--replicas", str(gpus), "--"]
+        return [sys.executable, *replicas, sys.executable, *member]
+    launch = ["-m", "torch.distributed.run", "--nproc-per-node", str(gpus), "--standalone"]
+    return [sys.executable, *launch, *member]
+
+
+def environment(way: str, given: argparse.Namespace) -> dict[str, str]:
+    # With one fragment all weights are the same after the last round.
+    fragments = 1 if way == "healed" else FRAGMENTS
+    distributed = {
+        "engine": "diloco",
+        "sync_every": SYNC_EVERY // FRAGMENTS * fragments,
+        "fragments": fragments,
+        "open_ports": True,
+        "join_s": 20,
+        "timeout_s": 30,
+    }
+    more = {
+        "HARNESS_CONFIG": json.dumps({"distributed": distributed}),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        "SCALE_TINY": str(int(given.tiny)),
+    }
+    if way == "one":
+        more["CUDA_VISIBLE_DEVICES"] = "0"
+    return {**os.environ, **more}
+
+
+def trained(way: str, model: str, given: argparse.Namespace, until: float) -> list[dict[str, Any]]:
+    """What each card wrote; [] when it failed or was not finished in time."""
+    with tempfile.TemporaryDirectory() as name:
+        member = [str(MEMBER), way, model, name, str(given.gpus)]
+        limit = min(MOST_SECONDS, until - time.monotonic())
+        if limit < 20:
+            print(f"{model} {way}: no time is left", flush=True)
+            return []
+        words = command(way, given.gpus, member)
+        with (Path(name) / "log").open("wb+") as log:
+            process = subprocess.Popen(
+                words,
+                cwd=name,
+                env=environment(way, given),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            try:
+                code: int | None = process.wait(limit)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 9)
+                code = process.wait()
+            log.seek(0)
+            said = log.read().decode("utf-8", "replace").splitlines()
+        found = [json.loads(path.read_text("utf-8")) for path in sorted(Path(name).glob("*.card"))]
+        if code or not found:
+            print(f"{model} {way}: exit code {code}", *said[-25:], sep="\n", flush=True)
+            return []
+        return found
+
+
+def megabytes(way: str, parameters: float, gpus: int) -> float:
+    share = (gpus - 1) / gpus
+    sent = {
+        "one": 0.0,
+        "ddp": 2 * share * 4,
+        "fsdp2": share * (2 * 2 + 4),
+        "diloco": 2 * share * 4 / SYNC_EVERY,
+    }
+    return sent[way] * parameters / 1e6
+
+
+def figures_of(way: str, cards: list[dict[str, Any]], one: float | None, gpus: int) -> Figures:
+    tokens = sum(card["tokens"] / card["seconds"] for card in cards)
+    last = [card["losses"][-max(1, len(card["losses"]) // 10) :] for card in cards]
+    means = [sum(losses) / len(losses) for losses in last]
+    figures: Figures = {
+        "tokens per second": round(tokens),
+        "GiB": round(max(card["peak"] for card in cards) / 2**30, 2),
+        "MB a step": round(megabytes(way, cards[0]["parameters"], gpus), 1),
+        "loss": round(sum(means) / len(means), 4),
+    }
+    if one and way != "one":
+        figures["efficiency"] = round(tokens / (one * gpus), 3)
+    return figures
+
+
+def curve(way: str, cards: list[dict[str, Any]], model: str) -> list[dict[str, Any]]:
+    steps = zip(*(card["losses"] for card in cards), strict=False)
+    return [
+        {"model": model, "way": way, "step": at, "loss": round(sum(of_all) / len(of_all), 5)}
+        for at, of_all in enumerate(steps)
+    ]
+
+
+def healed(cards: list[dict[str, Any]]) -> Figures:
+    """Of the replicas after one was killed: whether all ended with the same weights."""
+    return {
+        "healed: replicas that ended": len(cards),
+        "healed: same weights": str(len({card["digest"] for card in cards}) == 1).lower(),
+        "healed: rounds": min(card["rounds"] for card in cards),
+    }
+
+
+def main(given: argparse.Namespace) -> int:
+    until = time.monotonic() + 60 * given.minutes
+    figures: Figures = {"gpus": given.gpus}
+    rows: list[dict[str, Any]] = []
+    failed = 0
+    for model in given.models.split(","):
+        one = None
+        for way in ("one", "ddp", "fsdp2", "diloco"):
+            cards = trained(way, model, given, until)
+            if not cards:
+                failed += 1
+                continue
+            figures["card"] = cards[0]["card"]
+            told = figures_of(way, cards, one, given.gpus)
+            one = float(told["tokens per second"]) if way == "one" else one
+            figures |= {f"{model} {way}: {name}": value for name, value in told.items()}
+            rows += curve(way, cards, model)
+            print(model, way, json.dumps(told), flush=True)
+        if model == given.models.split(",")[0]:
+            cards = trained("healed", model, given, until)
+            failed += not cards
+            figures |= healed(cards) if cards else {}
+            print(json.dumps(healed(cards)) if cards else "healed: none", flush=True)
+    with (given.out / "scale-curves.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, ["model", "way", "step", "loss"])
+        writer.writeheader()
+        writer.writerows(rows)
+    print(json.dumps(figures), flush=True)
+    if given.record and not given.tiny:
+        name = f"scale-{given.gpus}"
+        record(name, f"python bench/scale.py --gpus {given.gpus} --record", figures, seed=0)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--gpus", type=int, default=2)
+    parser.add_argument("--models", default="small,large")
+    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--out", type=Path, default=Path())
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--tiny", action="store_true")
+    sys.exit(main(parser.parse_args()))
