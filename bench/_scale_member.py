@@ -45,6 +45,12 @@ def batch(step: int, rank: int, rows: int, device: torch.device) -> torch.Tensor
     return torch.stack(tokens, 1)
 
 
+def batches_of(model: torch.nn.Module, rows: int, rank: int) -> list[torch.Tensor]:
+    """Of all steps, made before any is timed."""
+    device = next(model.parameters()).device
+    return [batch(step, rank, rows, device) for step in range(STEPS)]
+
+
 def loss_of(model: torch.nn.Module, tokens: torch.Tensor, *, autocast: bool) -> torch.Tensor:
     with torch.autocast(tokens.device.type, torch.bfloat16, enabled=autocast):
         logits = model(input_ids=tokens).logits
@@ -93,9 +99,9 @@ def shared(model: LlamaForCausalLM, way: str) -> torch.nn.Module:
 
 def train(model: torch.nn.Module, rows: int, rank: int, *, autocast: bool) -> Watch:
     inner = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=CUDA)
-    watch, device = Watch(), next(model.parameters()).device
-    for step in range(STEPS):
-        loss = loss_of(model, batch(step, rank, rows, device), autocast=autocast)
+    watch = Watch()
+    for tokens in batches_of(model, rows, rank):
+        loss = loss_of(model, tokens, autocast=autocast)
         loss.backward()
         inner.step()
         inner.zero_grad()
@@ -109,12 +115,13 @@ def train_apart(model: torch.nn.Module, rows: int, way: str, out: Path) -> tuple
     from harness.training.diloco import DiLoCo
 
     inner = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=CUDA)
-    watch, device = Watch(), next(model.parameters()).device
+    watch = Watch()
     struck = out / "struck"
     with RunLogger.from_environment() as log, DiLoCo(model, inner, log=log) as diloco:
         log.start(total_epochs=STEPS // diloco.config.steps)
+        batches = batches_of(model, rows, diloco.replica)
         while diloco.steps < STEPS:
-            loss = loss_of(model, batch(diloco.steps, diloco.replica, rows, device), autocast=CUDA)
+            loss = loss_of(model, batches[diloco.steps], autocast=CUDA)
             loss.backward()
             diloco.note(loss, tokens=rows * LENGTH)
             inner.step()
