@@ -1,6 +1,7 @@
 """How the harness writes, locks and hashes files. Standard library only: the run logger uses it."""
 
 import contextlib
+import errno
 import fcntl
 import glob
 import hashlib
@@ -245,6 +246,17 @@ def _temporary(path: Path, folder: int | None) -> tuple[int, str]:
 
 
 @contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An OSError of the block that names no path, as a write's does, leaves with this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+@contextlib.contextmanager
 def lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     """Hold `path`, a folder or a file that is made, against other processes and threads. Yields
     whether it is held: without `wait` it is not when somebody else holds it."""
@@ -254,15 +266,18 @@ def lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
         descriptor = os.open(path, os.O_RDONLY)
     else:
         make_folder(path.parent)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            if error.errno != errno.EROFS:
+                raise
+            descriptor = os.open(path, os.O_RDONLY)  # where nobody writes, one may still ask
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with naming(path):  # there may be no locks there
+                fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield False
-        except OSError as error:  # no locks there
-            error.filename = str(path)
-            raise
         else:
             yield True
     finally:
@@ -285,6 +300,16 @@ def remove_leftovers(paths: Iterable[Path]) -> list[Path]:
 def _plainly(path: str, flags: int) -> int:
     """Open without following a link or waiting for the other end of a pipe."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read its bytes. Raises OSError, also for a pipe in its place, for which `open`
+    would wait."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ENXIO, "Not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
 
 
 def set_aside(path: Path, reason: str) -> Path:

@@ -1,5 +1,4 @@
-"""Processes of this machine: how we start ourselves; start, limit, kill with all descendants,
-identify."""
+"""Processes of this machine: how we start; start, limit, kill with all below, identify."""
 
 import contextlib
 import functools
@@ -41,7 +40,7 @@ MACHINE = (
 """Variables that state a fact of the machine: no key, nothing that makes a program load code."""
 OURS = ("HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME")
 """Where the state is, and whose."""
-_SAME_START_S = 2.0  # create times derive from the boot time, which moves when the clock is set
+_SAME_START_S = 2.0
 _KILL_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 
@@ -120,9 +119,11 @@ def boot_id() -> str:
 
 
 def identity(pid: int | None = None) -> dict[str, Any]:
-    """{pid, boot, started} of a process, by default of this one. Raises psutil.NoSuchProcess."""
+    """{pid, boot, started, booted} of a process, by default of this one, in seconds since 1970 as
+    the clock stood then. Raises psutil.NoSuchProcess."""
     process = psutil.Process(pid)
-    return {"pid": process.pid, "boot": boot_id(), "started": process.create_time()}
+    times = {"started": process.create_time(), "booted": psutil.boot_time()}
+    return {"pid": process.pid, "boot": boot_id(), **times}
 
 
 def is_same_alive(known: Mapping[str, Any]) -> bool:
@@ -131,15 +132,21 @@ def is_same_alive(known: Mapping[str, Any]) -> bool:
 
 
 def _same_process(known: Mapping[str, Any]) -> psutil.Process | None:
-    pid, started = known.get("pid"), known.get("started")
-    if pid is None or started is None or known.get("boot") != boot_id():
+    pid = known.get("pid")
+    if None in (pid, known.get("started")) or known.get("boot") != boot_id():
         return None
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
-        same = abs(process.create_time() - started) <= _SAME_START_S
+        same = abs(process.create_time() - _as_now(known)) <= _SAME_START_S
         if same and process.status() != psutil.STATUS_ZOMBIE:
             return process
     return None
+
+
+def _as_now(known: Mapping[str, Any]) -> float:
+    """When it started, by the clock of now: setting one moves the boot and all starts."""
+    now: float = psutil.boot_time()
+    return float(known.get("started") or 0.0) + now - float(known.get("booted") or now)
 
 
 _ADOPTS = {"systemd", "launchd", "init"}
@@ -160,7 +167,9 @@ def may_come_from(known: Mapping[str, Any], began: float) -> bool:
         eldest = above[-1].create_time()
     except psutil.Error:
         eldest = process.create_time()
-    return process.terminal() is None and eldest >= float(known.get("started") or began)
+    return process.terminal() is None and eldest >= (
+        _as_now(known) if known.get("started") else began
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from harness.domain.commands import found
 from harness.domain.notices import Notify, read_notify
 from harness.domain.statuses import HooksMode
 from harness.domain.team_ledger import url_problem
-from harness.errors import ConfigError, NotFoundError
+from harness.errors import ConfigError, NotFoundError, UsageError
 from harness.files import atomic_write
 
 CONFIG = ".harness/config.toml"
@@ -92,6 +92,12 @@ def find_root(start: Path) -> Path:
         passed.append(folder)
         if (folder / CONFIG).is_file():
             return folder
+        if (folder / CONFIG).exists():
+            raise UsageError(
+                f"{folder / CONFIG} is not a regular file.",
+                hint="Move away what lies in its place, and restore the file.",
+                code="path_not_a_file",
+            )
         main = main_worktree(folder)
         for below in passed if main else ():
             if main and (main / below.relative_to(folder) / CONFIG).is_file():

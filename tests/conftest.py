@@ -111,6 +111,10 @@ PROOFS = (
     "tests/training/test_composed.py",
     "tests/cli/test_composed_cli.py",
     "tests/training/test_trainers.py",
+    "tests/weather/test_clocks.py",
+    "tests/weather/test_in_a_files_place.py",
+    "tests/weather/test_refused_calls.py",
+    "tests/weather/test_small_disks.py",
     "tests/workflows/",
 )
 """Whole sessions of the real CLI, whole installations, training that is killed and resumed, whole
@@ -172,6 +176,8 @@ IN_CI = (
     "tests/training/test_composed.py",
     "tests/training/test_hf_callback.py",
     "tests/training/test_trainers.py",
+    "tests/weather/test_in_a_files_place.py",
+    "tests/weather/test_refused_calls.py",
 )
 """The proofs that `.ci/run` runs too: of each kind one, and those of what the grade rests on."""
 SECONDS = {

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.clean_start import start_clean
-from harness.cli.disk_errors import disk_error
 from harness.cli.output import CommandGroup, emit, fail, tell
 from harness.contract.meant import MORE, OPTIONS
+from harness.domain.disk_errors import disk_error, written_to
 from harness.domain.ids import is_experiment_id
 from harness.domain.late import later
 from harness.errors import LOOP, HarnessError, MissingExtraError
@@ -264,7 +264,9 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.close()  # the reader is gone; Python would complain while flushing
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the boundary: a bug of ours ends as exit 3
-        known = disk_error(error, os.environ) if isinstance(error, OSError) else None
+        known = None
+        if isinstance(error, OSError):
+            known = disk_error(error, written_to(os.environ))
         if known is not None:
             fail(known.code, known.message, known.hint, known.exit_code, as_json=as_json)
         tell(traceback.format_exc())

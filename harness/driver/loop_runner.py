@@ -1,5 +1,6 @@
 """Runs the loop: opens the gateway, closes leftovers of an earlier loop, does each next step."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +44,7 @@ from harness.model_gateway.scenario import Recording, read_scenario
 from harness.model_gateway.scripted import Scripted
 from harness.plans.model_budget import least_budget, too_small
 from harness.plans.schema import Loop
-from harness.process import identity, is_same_alive
+from harness.process import is_same_alive
 from harness.rendering.derived import write_derived
 from harness.runs.lock import looping
 from harness.runs.notify import Notifier
@@ -215,7 +216,7 @@ def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
     left = [
         session
         for session in ledger.sessions(open_only=True)
-        if session.driver == identity() or not is_same_alive(session.driver)
+        if session.driver.get("pid") == os.getpid() or not is_same_alive(session.driver)
     ]
     for session in left:
         ended = end_session_processes(session_folders(layout, session.id), session.id, grace=0.0)

@@ -15,7 +15,7 @@ from harness.files import make_folder, owner_only
 from harness.judge.identity import handed_on
 from harness.ledger.project import Project
 from harness.process import harness_command, is_same_alive, judge_environment, start
-from harness.runs.lock import try_supervising
+from harness.runs import lock
 
 
 def is_supervised(project: Project, run: Run) -> bool:
@@ -36,8 +36,7 @@ def is_held(project: Project, experiment: str) -> bool:
 
     The question takes the lock for a moment, so do not ask it right after starting a supervisor.
     """
-    with try_supervising(project.layout, experiment) as free:
-        return not free
+    return lock.is_held(project.layout, experiment)
 
 
 @dataclass(frozen=True, kw_only=True)

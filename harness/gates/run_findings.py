@@ -170,8 +170,8 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         FAIL,
     ),
     "clock_set": FindingKind(
-        "The clock was set, or the machine slept, during a run; the times of its rows are not"
-        " checked.",
+        "The clock was set, or the machine slept, before or during a run; the times of its rows"
+        " are not checked.",
         "Nothing to do.",
         PASS,
     ),

@@ -51,7 +51,7 @@ class Announced(Late):
     kind: str
     sandbox: SandboxKind
     server: Mapping[str, Any]
-    """Its process: pid, boot, started."""
+    """Its process, as process.identity gives it."""
 
 
 class Announcement:

@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.domain.late import Late, dataclass
 from harness.domain.team_ledger import Place
 from harness.errors import LedgerDamagedError
-from harness.files import atomic_write, canonical_json, lock
+from harness.files import atomic_write, canonical_json, lock, open_file
 from harness.ledger.failures import translated
 from harness.ledger.schema import meta
 from harness.ledger.store import Connection
@@ -38,7 +38,8 @@ def read_anchor(folder: Path, writer: str) -> Anchor | None:
     """None when there is no file. Raises LedgerDamagedError when it holds no anchor."""
     path = folder / f"{writer}.json"
     try:
-        value = json.loads(path.read_bytes())
+        with open_file(path) as stream:
+            value = json.loads(stream.read())
         return Anchor(writer=writer, seq=int(value["seq"]), hash=str(value["hash"]))
     except FileNotFoundError:
         return None

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from harness.domain.disk_errors import disk_error
 from harness.errors import LedgerDamagedError, RefusedError, UsageError
 from harness.files import set_aside
 from harness.ledger.anchors import Anchor, read_anchors, write_anchor
@@ -50,8 +51,11 @@ def _written(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        known = disk_error(error, [folder])
+        if known is not None and known.exit_code == 3 and known.code != "path_forbidden":
+            raise known from error
         raise UsageError(
-            f"The facts cannot be written to {folder}: {error.strerror or error}.",
+            f"The facts cannot be written to {error.filename or folder}: {error.strerror}.",
             hint="Name a folder that you can write to, then run `harness ledger export` again.",
             code="not_writable",
         ) from error

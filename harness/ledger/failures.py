@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.domain.disk_errors import disk_error, disk_of, refusal
 from harness.domain.team_ledger import Place
 from harness.errors import (
     LedgerBusyError,
@@ -21,8 +22,11 @@ _BUSY = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_MISMATCH"}
 _READ_ONLY = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
 _SHARED_MEMORY = {"SQLITE_IOERR_SHMOPEN", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_SHMMAP"}
-_LITTLE = 1 << 16
-"""Bytes: less room than SQLite needs beside the database."""
+_FULL = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "your quota there is used up",
+    errno.EFBIG: "a limit on the size of files is met, see `ulimit -f`",
+}
 _LOCKING = {
     "SQLITE_IOERR_LOCK",
     "SQLITE_IOERR_UNLOCK",
@@ -55,6 +59,14 @@ def is_unopenable(error: BaseException) -> bool:
 def translate(error: BaseException, path: Path) -> LedgerError:
     """The harness's error for one of SQLite's."""
     name, detail = error_name(error), str(error)
+    if _is(name, _LOCKING) or (_is(name, _BUSY) and _without_locks(path)):
+        return LedgerError(
+            f"{path} lies on a file system that gives no locks ({detail}): {disk_of(path)}.",
+            hint=(
+                "Nothing was written. Put the state directory on a local disk: set XDG_STATE_HOME."
+            ),
+            code="ledger_no_locks",
+        )
     if _is(name, _BUSY):
         return LedgerBusyError(
             f"{path} is being written by another process, which did not finish in time ({detail}).",
@@ -62,22 +74,19 @@ def translate(error: BaseException, path: Path) -> LedgerError:
         )
     if _is(name, _DAMAGED):
         return damaged(path, detail)
-    if _is(name, _LOCKING):
-        return LedgerError(
-            f"{path} lies on a file system that gives no locks ({detail}).",
-            hint=(
-                "Nothing was written. Put the state directory on a local disk: set XDG_STATE_HOME."
-            ),
-            code="ledger_no_locks",
-        )
     if _is(name, _READ_ONLY):
         return LedgerReadOnlyError(
-            f"{path} cannot be written, or its folder cannot ({detail}).",
+            f"{path} cannot be written, or its folder cannot ({detail}). It lies on"
+            f" {disk_of(path)}.",
             hint="Make both writable for you, or use a command that only reads.",
         )
-    if _is(name, {"SQLITE_FULL"}) or (_is(name, {"SQLITE_IOERR"}) and _is_full(path.parent)):
+    full = _is(name, {"SQLITE_FULL"})
+    # SQLite does not tell which error of the system it met.
+    refused = refusal(path.parent) if full or _is(name, {"SQLITE_IOERR"}) else None
+    if full or (refused is not None and refused.errno in _FULL):
+        why = _FULL[refused.errno if refused and refused.errno in _FULL else errno.ENOSPC]
         return LedgerError(
-            f"{path} cannot grow: the disk is full ({detail}).",
+            f"{path} cannot grow: {why} ({detail}). It lies on {disk_of(path)}.",
             hint=(
                 "Nothing was written. Free some space on its disk, or move the state directory to"
                 " another one (XDG_STATE_HOME), and try again."
@@ -87,13 +96,10 @@ def translate(error: BaseException, path: Path) -> LedgerError:
     return LedgerError(f"{path} failed: {detail}.", hint="Run `harness ledger verify`.")
 
 
-def _is_full(folder: Path) -> bool:
-    try:
-        known = os.statvfs(folder)
-    except OSError:
-        return False
-    spent = known.f_files > 0 and known.f_favail == 0
-    return spent or known.f_bavail * known.f_frsize < _LITTLE
+def _without_locks(path: Path) -> bool:
+    """SQLite takes ENOLCK for a lock that another process holds (its sqliteErrorFromPosixError)."""
+    refused = refusal(path.parent)
+    return refused is not None and refused.errno == errno.ENOLCK
 
 
 def damaged(place: Place, detail: str) -> LedgerDamagedError:
@@ -110,7 +116,7 @@ def _elsewhere(error: OSError, path: Path) -> str:
     """How the state directory is moved, where it is the one."""
     name = error.filename
     of_state = name is None or Path(os.fsdecode(name)).is_relative_to(path.parent)
-    return "; the state directory can be moved by XDG_STATE_HOME" if of_state else ""
+    return " The state directory can be moved by XDG_STATE_HOME." if of_state else ""
 
 
 @contextlib.contextmanager
@@ -125,15 +131,11 @@ def translated(path: Path) -> Iterator[None]:
             f"A number is too large for {path}: {error}.", hint="Use at most 64 bits."
         ) from error
     except OSError as error:
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise LedgerReadOnlyError(
-                f"{error.filename or path} cannot be written: {error.strerror}.",
-                hint=f"Make it writable for you{_elsewhere(error, path)}.",
-            ) from error
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        known = disk_error(error, [path.parent, Path.cwd()])
+        if known is not None and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise LedgerReadOnlyError(known.message, hint=known.hint) from error
+        if known is not None and error.errno in _FULL:
             raise LedgerError(
-                f"{error.filename or path} cannot grow: {error.strerror}.",
-                hint=f"Free some space on its disk and try again{_elsewhere(error, path)}.",
-                code="ledger_disk_full",
+                known.message, hint=known.hint + _elsewhere(error, path), code="ledger_disk_full"
             ) from error
         raise

@@ -19,7 +19,14 @@ from typing import Any, NamedTuple
 from harness.artifacts.locate import Layout
 from harness.clock import Clock, SystemClock, iso
 from harness.errors import GatewayError
-from harness.files import canonical_json, lock, owner_only, private_folder, sync_directory
+from harness.files import (
+    canonical_json,
+    lock,
+    open_file,
+    owner_only,
+    private_folder,
+    sync_directory,
+)
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.facts.plan import REHEARSAL
 from harness.ledger.ledger import Ledger
@@ -169,7 +176,8 @@ def read_spending(path: Path) -> dict[str, Paid]:
     """Request id -> its cost, in the order of sending. Raises GatewayError."""
     requests: dict[str, Paid] = {}
     try:
-        lines = path.read_bytes().splitlines()
+        with open_file(path) as stream:
+            lines = stream.read().splitlines()
     except FileNotFoundError:
         return requests
     except OSError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import LedgerDamagedError
-from harness.files import atomic_write, set_aside
+from harness.files import atomic_write, naming, open_file, set_aside
 from harness.ledger import text_parts
 from harness.ledger.chain import UNLINKED, StoredFact, link_problem, unseal
 from harness.ledger.facts import fact_from
@@ -120,7 +120,7 @@ def write_text(connection: Connection, folder: Path, writer: str) -> Path | None
 
 def _begins_with(path: Path) -> int:
     """The number of the first fact in the file; 0 where that is none."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         try:
             return unseal(stream.readline().removesuffix(b"\n"), path.name).seq
         except LedgerDamagedError:
@@ -241,7 +241,7 @@ def read_chain(folder: Path, writer: str) -> Iterator[StoredFact]:
 def last_line(path: Path) -> tuple[bytes | None, int]:
     """The last line that has an end, and the offset behind it; (None, 0) when there is none."""
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             size = stream.seek(0, os.SEEK_END)
             span = _TAIL
             while True:
@@ -261,7 +261,7 @@ def last_line(path: Path) -> tuple[bytes | None, int]:
 
 def _append(path: Path, end: int, data: bytes) -> None:
     """Write `data` at the offset `end`, over a torn last line."""
-    with path.open("r+b") as stream:
+    with naming(path), path.open("r+b") as stream:
         stream.truncate(end)
         stream.seek(end)
         stream.write(data)

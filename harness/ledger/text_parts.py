@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.errors import LedgerDamagedError
-from harness.files import atomic_write
+from harness.files import atomic_write, open_file
 
 LIMIT = 128 << 10
 """Bytes of facts in one part: some eight experiments. The part that grows is not packed: what it
@@ -91,7 +91,7 @@ def chain_lines(folder: Path, writer: str) -> Lines:
             before.add(line)
             yield part.path, number, line, torn
     path = text_path(folder, writer)
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         for number, line, torn in _split(stream):
             # A kill may fall between the closing of a part and the shortening of this one.
             if line not in before:

@@ -5,6 +5,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from harness.artifacts.locate import Layout
 from harness.artifacts.trees import this_tree
@@ -51,7 +52,19 @@ def looping(layout: Layout) -> Iterator[None]:
 @contextlib.contextmanager
 def try_supervising(layout: Layout, experiment: str) -> Iterator[bool]:
     """Whether the experiment could be held."""
-    # In the state directory: a lock that training can reach, training can hold or remove.
-    name = f"train-{layout.experiment(experiment).name}.lock"
-    with lock(layout.state / "locks" / name, wait=False) as held:
+    with lock(_path(layout, experiment), wait=False) as held:
         yield held
+
+
+def is_held(layout: Layout, experiment: str) -> bool:
+    """Whether somebody holds the experiment; nothing is written, so a read-only disk answers."""
+    path = _path(layout, experiment)
+    if not path.exists():
+        return False
+    with lock(path, wait=False) as free:
+        return not free
+
+
+def _path(layout: Layout, experiment: str) -> Path:
+    # In the state directory: a lock that training can reach, training can hold or remove.
+    return layout.state / "locks" / f"train-{layout.experiment(experiment).name}.lock"

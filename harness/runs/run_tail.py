@@ -74,12 +74,17 @@ class RunRows:
 
 
 class RunTail:
-    """Looks at a run's rows again and again. Made before the run is launched."""
+    """Looks at a run's rows again and again. Made before the run is launched.
 
-    def __init__(self, rows: RunRows, clock: Clock) -> None:
+    `registered`: when the ledger says that it was; never before its newest fact, so later than now
+    where the clock was ahead once.
+    """
+
+    def __init__(self, rows: RunRows, clock: Clock, registered: datetime) -> None:
         self.rows, self._clock = rows, clock
         self._tail = Tail(rows.path)
         self._begun, self._monotonic = clock.now(), clock.monotonic()
+        self._ahead = (registered - self._begun).total_seconds()
         self._before = self._begun
         self._drift = 0.0
         self._late = self._early = 0
@@ -148,4 +153,11 @@ class RunTail:
                     data,
                 )
             )
+        elif self._ahead > SLACK_S:
+            message = (
+                f"The ledger's newest fact was {self._ahead:.0f} s later than the clock when {name}"
+                " began: the clock was set back, and the times of its rows are not compared with"
+                " the ledger's."
+            )
+            findings.append(Finding(CLOCK_SET, message, "Nothing to do.", data))
         return findings

@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from harness.artifacts.metrics_file import Row
 from harness.artifacts.resources import Summary
+from harness.clock import parse_iso
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import Finding
 from harness.domain.records import Run
@@ -228,7 +229,8 @@ def _start_and_follow(
     project, run, began = task.project, registered.run, registered.began
     clock = project.clock
     write_run_json(project.layout, run)
-    alarms, tail = RunAlarms(project, run), RunTail(rows_of(project.layout, run), clock)
+    alarms, rows = RunAlarms(project, run), rows_of(project.layout, run)
+    tail = RunTail(rows, clock, parse_iso(run.registered_at))
     watch = CheckpointWatch(project, run)
     for before in tail.before():
         task.take(before)

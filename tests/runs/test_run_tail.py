@@ -28,7 +28,8 @@ class ToolContext:
         rows = RunRows(
             self.path, run="exp-0001/run-01", token_sha256=hashlib.sha256(b"t").hexdigest()
         )
-        self.run_tail = RunTail(rows, self.clock)
+        self.rows = rows
+        self.run_tail = RunTail(rows, self.clock, self.clock.now())
         self.write("start", token="t")
 
     def write(self, event: str = "epoch", ago: float = 0.0, **more: object) -> None:
@@ -94,6 +95,21 @@ def test_a_clock_that_was_set_and_set_back_is_said_and_nothing_is_judged(
         context.write()
         context.look()
     assert context.codes() == ["clock_set"]
+
+
+def test_a_ledger_that_is_ahead_of_the_clock_is_said_and_the_supervisors_clock_judges(
+    context: ToolContext,
+) -> None:
+    later = context.clock.now() + timedelta(days=365)
+    context.run_tail = RunTail(context.rows, context.clock, later)
+    context.write()
+    context.look()
+    (told,) = context.run_tail.findings()
+    assert (told.code, "31536000 s later than the clock" in told.message) == ("clock_set", True)
+    context.write(ago=60)
+    context.write(ago=50)
+    context.look()
+    assert context.codes() == ["metrics_out_of_time"]
 
 
 def test_rows_removed_shortened_or_deleted_as_a_whole(context: ToolContext) -> None:

@@ -114,7 +114,7 @@ class RunRegistered(Fact):
 
 
 def local_job(identity: dict[str, Any]) -> dict[str, Any]:
-    """The job of a run that is a process of this machine: pid, boot, started."""
+    """The job of a run that is a process of this machine, by its identity."""
     return {"launcher": "local", "handle": identity}
 
 
@@ -126,7 +126,7 @@ class RunStarted(Fact):
     experiment: str
     run: str
     job: dict[str, Any]  # {launcher, handle}: who launched it, and what finds it there again
-    supervisor: dict[str, Any]  # identity of the process that watches it: pid, boot, started
+    supervisor: dict[str, Any]  # identity of the process that watches it
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:

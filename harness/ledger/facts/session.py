@@ -57,7 +57,7 @@ class SessionStarted(Fact):
     # key of the loop's step, e.g. "build-1-1": the same for a session that replaces a cut one
     step: str
     sandbox: str
-    driver: dict[str, Any]  # pid, boot, started
+    driver: dict[str, Any]  # process.identity
     # id of the working tree whose loop leads it; each numbers its own experiments
     tree: str = ""
 
@@ -171,7 +171,7 @@ class SessionBegan(Note):
 
     KIND: ClassVar[str] = "session_began"
     session: str
-    process: dict[str, Any]  # the CLI's pid, boot, started; empty when it was not found
+    process: dict[str, Any]  # the CLI's process.identity; empty when not found
 
 
 Table(

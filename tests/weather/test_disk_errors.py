@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import disk_errors
-from harness.cli.disk_errors import disk_error
 from harness.cli.main import main
+from harness.domain import disk_errors
+from harness.domain.disk_errors import disk_error, written_to
 from harness.files import atomic_write, lock
 
 NAMED = {
@@ -17,6 +17,7 @@ NAMED = {
     errno.EDQUOT: ("disk_quota", 3, "Your quota"),
     errno.EROFS: ("disk_read_only", 3, "mounted read-only"),
     errno.ENOLCK: ("disk_no_locks", 3, "XDG_STATE_HOME"),
+    errno.EFBIG: ("file_too_large", 3, "ulimit -f"),
     errno.EIO: ("disk_failed", 3, "The disk fails"),
     errno.ESTALE: ("disk_failed", 3, "The network disk is gone"),
     errno.EACCES: ("path_forbidden", 3, "the right to it"),
@@ -30,7 +31,7 @@ NAMED = {
 def test_an_error_of_a_disk_names_the_path_and_what_to_do(number: int, tmp_path: Path) -> None:
     code, exit_code, hint = NAMED[number]
     path = tmp_path / "not there" / "x.json"
-    error = disk_error(OSError(number, os.strerror(number), str(path)), {})
+    error = disk_error(OSError(number, os.strerror(number), str(path)), [])
     assert error is not None
     assert (error.code, error.exit_code) == (code, exit_code)
     assert str(path) in error.message
@@ -47,20 +48,21 @@ def test_a_full_disk_is_found_where_the_error_names_no_path(
     project.mkdir()
     monkeypatch.chdir(project)
     environment = {"XDG_STATE_HOME": str(state), "TMPDIR": str(tmp_path)}
+    places = written_to(environment)
     monkeypatch.setattr(disk_errors, "_mount", lambda path: path)
     free = {state: 0}
     monkeypatch.setattr(disk_errors, "_free", lambda path: free.get(path, 10**9))
-    full = disk_error(OSError(errno.ENOSPC, "No space left on device"), environment)
+    full = disk_error(OSError(errno.ENOSPC, "No space left on device"), places)
     assert full is not None
     assert full.message.endswith(f"It lies on the disk {state} (0 MB free).")
-    quota = disk_error(OSError(errno.EDQUOT, "Disk quota exceeded"), environment)
+    quota = disk_error(OSError(errno.EDQUOT, "Disk quota exceeded"), places)
     assert quota is not None
     assert f"{project} (1,000 MB free) or the disk {state}" in quota.message
 
 
 def test_other_errors_are_no_disks(tmp_path: Path) -> None:
-    assert disk_error(OSError("no number"), {}) is None
-    assert disk_error(OSError(errno.ECONNREFUSED, "refused"), {}) is None
+    assert disk_error(OSError("no number"), []) is None
+    assert disk_error(OSError(errno.ECONNREFUSED, "refused"), []) is None
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
@@ -87,7 +89,7 @@ def test_a_disk_without_locks_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr("harness.files.fcntl.flock", none)
     with pytest.raises(OSError, match=r"a\.lock") as caught, lock(tmp_path / "a.lock"):
         pass
-    known = disk_error(caught.value, {})
+    known = disk_error(caught.value, [])
     assert known is not None
     assert known.code == "disk_no_locks"
 
