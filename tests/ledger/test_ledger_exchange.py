@@ -68,7 +68,7 @@ def test_export_sets_a_foreign_file_aside_and_check_finds_changed_lines(tmp_path
 
 def test_long_facts_survive_the_look_at_the_last_line(tmp_path):
     with open_ledger(tmp_path) as ledger:
-        for size in (70_000, 300_000, 10):
+        for size in (30_000, 80_000, 10):
             decided(ledger, None, "ITERATE", context="x" * size)
             assert len(export_facts(ledger, tmp_path / "facts")) == 1
         assert len((tmp_path / "facts" / "alice.jsonl").read_bytes().split(b"\n")) == 4
