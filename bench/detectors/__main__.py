@@ -38,7 +38,8 @@ def main() -> int:
         jobs = measured_runs.jobs()
         measured_runs.prepare(folder, [job for job in jobs if job.held_out], given.processes)
         kinds, quiet = report.faulty(folder, jobs), report.healthy(folder, jobs)
-    logs, halves = real_logs.labels(), odd_runs.measured()
+        halves = odd_runs.measured(folder)
+    logs = real_logs.labels()
     figures = report.figures(kinds, quiet, logs) | odd_runs.figures(halves)
     text = f"{report.table(kinds, quiet, figures)}\n\n{odd_runs.table(halves)}"
     print(text)

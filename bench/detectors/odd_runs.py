@@ -1,8 +1,11 @@
 """Made faults and odd healthy shapes, in two halves: one that thresholds were set on, measured on
 other seeds, and one that they were not."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from bench.detectors import made_up_faults, unseen, unusual_trainings
@@ -35,14 +38,15 @@ class Half:
         }
 
 
-def measured() -> dict[str, Half]:
+def measured(folder: Path) -> dict[str, Half]:
+    """Rows that `folder` has are not made again."""
     return {
-        "known": half(made_up_faults.FAULTS, unusual_trainings.SHAPES),
-        "unseen": half(unseen.FAULTS, unseen.SHAPES),
+        "known": half(made_up_faults.FAULTS, unusual_trainings.SHAPES, folder / "known"),
+        "unseen": half(unseen.FAULTS, unseen.SHAPES, folder / "unseen"),
     }
 
 
-def half(faults: Mapping[str, MadeFault], shapes: Mapping[str, Shape]) -> Half:
+def half(faults: Mapping[str, MadeFault], shapes: Mapping[str, Shape], folder: Path) -> Half:
     found = Half()
     for name, fault in faults.items():
         found.told[name] = sum(_told(fault, seed) for seed in SEEDS)
@@ -50,11 +54,22 @@ def half(faults: Mapping[str, MadeFault], shapes: Mapping[str, Shape]) -> Half:
         found.asked[name], found.left[name] = {}, 0
         for seed in SEEDS:
             watch = RunWatch()
-            said = [a for row in shape(seed) for a in watch.feed(row) if a.open]
+            rows = kept(folder / f"{name}-{seed}", partial(shape, seed))
+            said = [a for row in rows for a in watch.feed(row) if a.open]
             if said:
                 found.asked[name][seed] = said[0].code
             found.left[name] += bool(watch.open)
     return found
+
+
+def kept(path: Path, made: Callable[[], Iterable[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The rows at `path`; made, where there are none."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_text("".join(json.dumps(row) + "\n" for row in made()), "utf-8")
+        part.rename(path)
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def _told(fault: MadeFault, seed: int) -> bool:

@@ -5,7 +5,8 @@
 `others.tsv` names each log by repository, commit and path, with its hash and its label. The labels
 were made by eye before the first run. The logs are not ours: FOLDER holds them as ID/NAME, where
 `--get` puts them from the web. One half was there to mend the reader by, the other was not.
-`--record` writes docs/evidence/others.json. Exit 1 when a log is missing or has another hash.
+`--record` writes docs/evidence/others.json and the figures in docs/logs.md. Exit 1 when a log is
+missing or has another hash.
 """
 
 import argparse
@@ -24,11 +25,14 @@ from typing import Any
 from bench._record import record
 from bench.detectors.outcomes import wilson
 from harness.clock import SystemClock
+from harness.detectors.alarm import open_alarms
 from harness.errors import HarnessError
 from harness.views.follow_logs import LogFollower
 from harness.views.watching import read_all
 
 TABLE = Path(__file__).with_name("others.tsv")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "logs.md"
+_BEGIN, _END = "<!-- others: begin -->", "<!-- others: end -->"
 _OLD = 1_700_000_000
 
 
@@ -96,7 +100,7 @@ def read(label: Label, folder: Path) -> Reading:
         wrong=wrong(label, runs),
         asked=tuple(dict.fromkeys(alarm.code for alarm in said if alarm.open)),
         noted=tuple(dict.fromkeys(alarm.code for alarm in said)),
-        left=any(view.picture.open for view in follower.views()),
+        left=bool(open_alarms(said)),
     )
 
 
@@ -184,6 +188,24 @@ def figures(found: Mapping[str, tuple[Label, Reading]]) -> dict[str, float | str
     return told
 
 
+def page(f: Mapping[str, float | str]) -> str:
+    """Lines for docs/logs.md."""
+    told = {
+        "read_right": "read right",
+        "false": "healthy ones that asked for a diagnosis",
+        "named": "faults named",
+    }
+    lines = []
+    for name, what in told.items():
+        parts = [
+            f"{f[f'{half}_{name}']} of the {which} half (95% interval"
+            f" {f[f'{half}_{name}_low']:.1%} to {f[f'{half}_{name}_high']:.1%})"
+            for half, which in (("unseen", "unseen"), ("mend", "mending"))
+        ]
+        lines.append(f"- {what}: {', '.join(parts)}")
+    return "\n".join(lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -194,6 +216,8 @@ def main() -> int:
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args()
+    if given.record and given.half:
+        parser.error("--record is of both halves")
     found = {}
     for label in labels():
         if given.half not in (None, label.half):
@@ -214,6 +238,9 @@ def main() -> int:
         print(f"{name}: {value}")
     if given.record:
         record("others", "python -m bench.detectors.others FOLDER --record", told_figures)
+        before, rest = PAGE.read_text("utf-8").split(_BEGIN)
+        after = rest.split(_END)[1]
+        PAGE.write_text(f"{before}{_BEGIN}\n{page(told_figures)}\n{_END}{after}", "utf-8")
     return 0
 
 

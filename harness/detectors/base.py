@@ -50,6 +50,11 @@ class Window:
         self.median = ordered[self.count // 2]
 
     @property
+    def values(self) -> tuple[float, ...]:
+        """Oldest first."""
+        return tuple(self._recent)
+
+    @property
     def spread(self) -> float:
         """The standard deviation that a normal distribution of this interquartile range has."""
         # The upper quartile's index is rounded down: of 4 values the third, not the largest.
@@ -138,10 +143,12 @@ class Series:
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the newest values around their trend."""
-        values = [v for _, _, v in self.points if v - v == 0]
-        moves = sorted(abs(after - before) for before, after in pairwise(values))
-        return moves[len(moves) // 2] / NORMAL_STEP if moves else 0.0
+        """The standard deviation of the values of the window around their trend."""
+        moves = sorted(after - before for before, after in pairwise(self.window.values))
+        if not moves:
+            return 0.0
+        trend = moves[len(moves) // 2]
+        return sorted(abs(move - trend) for move in moves)[len(moves) // 2] / NORMAL_STEP
 
     def evidence(self, rows: int) -> tuple[Point, ...]:
         """The newest `rows` points, at most eight."""

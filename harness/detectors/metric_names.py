@@ -78,6 +78,8 @@ _LARGER = frozenset(
         "map",
         "map50",
         "precision",
+        "prec",
+        "fb1",
         "recall",
         "iou",
         "dice",

@@ -1,5 +1,8 @@
 """Overfitting: a value on other rows gets worse while training goes on to improve."""
 
+from itertools import pairwise
+from math import log, sqrt
+
 from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.base import (
     Episode,
@@ -17,8 +20,33 @@ _LEARNED = 0.15
 """Share of the first level: a loss on other rows below this has learned, whatever training does."""
 _HELD = 0.05
 """Of its best: a score that lost no more holds."""
-_NOISE = 2.5
-"""Times the noise of a score: what one lucky row is above the others."""
+_ROUNDING = 1e-6
+"""Values that differ by less are the same."""
+_MEDIAN = 0.67
+"""Standard deviation of the median of three draws of a normal distribution, over theirs."""
+
+
+def _by_luck(series: Series) -> float:
+    """How far the best median of three lies above the worst where nothing but noise moves them.
+
+    The extremes of n normal draws are about sqrt(2 ln n) standard deviations from their level.
+    """
+    noise = max(series.noise, _of_few_rows(series)) if series.sign < 0 else series.noise
+    return 2 * _MEDIAN * sqrt(2 * log(max(series.count, 2))) * noise
+
+
+def _of_few_rows(series: Series) -> float:
+    """The standard deviation of a share that is counted on as few rows as its steps show.
+
+    The least move of an accuracy is one row: moves of 0.05 are those of 20 rows.
+    """
+    values = sorted(series.window.values)
+    moves = [after - before for before, after in pairwise(values) if after - before > _ROUNDING]
+    scale = 1.0 if series.best <= 1 else 100.0
+    share = series.window.median / scale
+    if not moves or not 0 < share < 1:
+        return 0.0
+    return scale * sqrt(share * (1 - share) * min(moves) / scale)
 
 
 class Overfit(SeriesDetector):
@@ -61,8 +89,10 @@ class Overfit(SeriesDetector):
             series.steady = max(series.steady, series.recent)
             # The best of many noisy scores is a lucky one.
             worse = worse and series.steady - series.recent > max(
-                self._worse[-1] * abs(series.steady), _NOISE * series.noise
+                self._worse[-1] * abs(series.steady), _by_luck(series)
             )
+        elif worse:
+            worse = value - best > _by_luck(series) / _MEDIAN
         wrong = worse and before - now > self._improves * abs(before)
         memorized = (
             series.sign > 0 and not wrong and self._memorized(series, row, value, training, before)
@@ -108,7 +138,7 @@ class Overfit(SeriesDetector):
             if other.count and (not judged or other.key in judged)
         ]
         return bool(others) and all(
-            other.steady - other.recent <= max(_HELD * abs(other.steady), _NOISE * other.noise)
+            other.steady - other.recent <= max(_HELD * abs(other.steady), _by_luck(other))
             for other in others
         )
 

@@ -40,7 +40,7 @@ class SlowRows(RunDetector):
 
     def feed_row(self, row: WatchedRow, around: Surroundings) -> Alarm | None:
         before, self._last = self._last, row.seconds
-        if before is None or row.seconds is None or row.seconds < before:
+        if before is None or row.seconds is None or row.seconds < before or row.episodic:
             return None
         took = row.seconds - before
         usual = self._window.median if self._window.count >= 4 else None
@@ -194,6 +194,12 @@ class NoCheckpoint(RunDetector):
         )
 
 
+_ENDED = 0.01
+"""Of its peak: a rate below it came down by a schedule, not by a fault."""
+_TAIL = 0.05
+"""Of the rows: as long a schedule may stay at its end, which a log rounds to zero."""
+
+
 class DeadLearningRate(RunDetector):
     """The learning rate is zero before the end of the run."""
 
@@ -204,6 +210,14 @@ class DeadLearningRate(RunDetector):
         self._known, self._unknown = Episode(rows), Episode(rows + 3)
         self._faint = Episode(limits["dead_learning_rate.of_peak_rows"])
         self._least, self._peak = limits["dead_learning_rate.rate"], 0.0
+        self._rows = self._idle = 0
+        """Rows with a rate, and those of them that train no more, in a row."""
+        self._alive = 0.0
+        """The newest rate that trains."""
+
+    def _ends(self) -> bool:
+        """Whether a schedule came down to this in its own time and may be at its end."""
+        return self._alive <= _ENDED * self._peak and self._idle <= _TAIL * self._rows
 
     def feed_row(self, row: WatchedRow, around: Surroundings) -> Alarm | None:
         rate = row.learning_rate
@@ -212,11 +226,20 @@ class DeadLearningRate(RunDetector):
         self._peak = max(self._peak, abs(rate))
         dead = abs(rate) <= self._least
         faint = abs(rate) <= self._limits["dead_learning_rate.of_peak"] * self._peak
+        self._rows += 1
+        self._idle = self._idle + 1 if dead or faint else 0
+        if not (dead or faint):
+            self._alive = abs(rate)
         active = self._known.active or self._unknown.active or self._faint.active
         if not faint and not dead and not active:
             return None
         total = around.total_epochs  # the row's own epoch counts as done
         left = None if not total or row.epoch is None else (total - row.epoch - 1) / total
+        steps = around.total_steps
+        if left is None and steps and row.step is not None:
+            left = (steps - row.step) / steps
+        if left is None and (dead or faint) and self._ends():
+            return None
         if left is None:
             episode = self._unknown if dead or self._unknown.raised else self._faint
             change = episode.step(dead or faint)

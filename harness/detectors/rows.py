@@ -27,6 +27,8 @@ class WatchedRow(NamedTuple):
     learning_rate: float | None
     seconds: float | None
     """Unix time, in seconds."""
+    episodic: bool = False
+    """Whether it is an episode, which lasts as long as the policy makes it."""
 
     @property
     def place(self) -> float | None:
@@ -63,6 +65,7 @@ def row_from(plain: Mapping[str, Any], number: int) -> WatchedRow:
         # Two spellings; a learning rate under `metrics` is taken out of them above.
         rate if rate is not None else _number(plain.get("lr")),
         _seconds(plain.get("t")),
+        plain.get("unit") == "episode",
     )
 
 

@@ -38,6 +38,23 @@ DIALECTS = (
         re.compile(rf".*\bEp\. (?P<epoch>\d+) : Up\. (?P<step>\d+) .*?\bCost (?P<Cost>{_N})"),
         "update",
     ),
+    Dialect(
+        "llm.c's main.log",
+        re.compile(
+            rf"\s*s:(?P<step>\d+) (?:trl:(?P<train_loss>{_N})|tel:(?P<val_loss>{_N})"
+            rf"|eval:(?P<eval_accuracy>{_N}))"
+        ),
+    ),
+    Dialect(
+        "ESPnet",
+        re.compile(r".*?\b(?P<epoch>\d+)epoch(?::\w+:\d+-(?P<batch>\d+)batch:| results:)"),
+    ),
+    Dialect("WeNet", re.compile(r".*?\b(?:TRAIN|CV) Batch (?P<epoch>\d+)/(?P<batch>\d+) ")),
+    Dialect(
+        "fastText",
+        re.compile(r"\s*Progress:\s+(?P<step>[\d.]+)% words/sec/thread:"),
+        "percent",
+    ),
     Dialect("StyleGAN", re.compile(r"\s*tick (?P<step>\d+)\s+kimg \d"), "tick"),
     Dialect("timm", re.compile(r"\s*Train: (?P<epoch>\d+) \[\s*(?P<batch>\d+)/\d+")),
     Dialect(
@@ -49,7 +66,10 @@ DIALECTS = (
         re.compile(r".*?\bloss = (?:{_N}), step = (?P<step>\d+)".replace("{_N}", _N)),
     ),
 )
-_LETTERS = re.compile(r"\d+\||\bnum_updates\b| avg|\bEp\. |tick \d|Train: |Epoch\[|step = ")
+_LETTERS = re.compile(
+    r"\d+\||\bs:\d|\depoch| Batch \d|% words"
+    r"|\bnum_updates\b| avg|\bEp\. |tick \d|Train: |Epoch\[|step = "
+)
 
 
 def dialect(text: str) -> tuple[Row, list[tuple[str, Any]], int] | None:

@@ -12,7 +12,8 @@ _VALUE = re.compile(r"=|\b(?:step|iter\w*|epoch|loss)\b[\s:]*\d", re.IGNORECASE)
 # After a level: "] train.py:123 ", " | pkg.mod:run:12 - ", " - __main__ - ", " [logging.py:96] ".
 _WRITER = re.compile(
     r"(?::[\w.]+:)?"
-    r"[\s\])>:|,-]*(?:[\[(]?[\w/.<>-]*(?:\.\w+|:[\w<>]+):\d+(?::\w+)?[\])]?[\s|:,>-]+)?"
+    r"[\s\])>:|,-]*(?!\d+epoch:)"
+    r"(?:[\[(]?[\w/.<>-]*(?:\.\w+|:[\w<>]+):\d+(?::\w+)?[\])]?[\s|:,>-]+)?"
     r"(?:\[?(?:__main__|\w+(?:\.\w+)+)(?::\w+)*\]?\s*[|:-]+\s+)?"
 )
 # "I0101 10:00:00.12 123 solver.cpp:228] "

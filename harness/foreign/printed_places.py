@@ -6,7 +6,7 @@ from typing import Any
 from harness.foreign.log_rows import Row, as_number, whole
 from harness.foreign.printed_values import WHOLE
 
-_OF = rf"(?:\s*(?:/|\bof\b)\s*(?P<total>{WHOLE}))?"
+_OF = rf"(?:\s*(?:/|\bof\b)\s*(?P<total>{WHOLE})(?!/\d))?"
 _NUMBERED = r"(?:\s*\(\w+\)|\s+(?:number|no\.?|num|id|index|nr\.?)(?=[\s:=#]))?"
 _NOT_AFTER = r"(?!\s*%|\.\d|\s*m?s\b|/s|:\d\d)"
 # The units of `names`, as programs print them. Of two in a line the first counts.

@@ -27,6 +27,8 @@ _PAIR = re.compile(
 )
 # What may not follow a number: then it is a part of a time, a date, a version, or of damage.
 _GOES_ON = re.compile(r"[:\-/]\d|\.\d|,\d|/|\ufffd|_")
+_INDEX = re.compile(r"(\d+)\s+([-+]?\d+\.\d+)(?![\w.:/])")
+"""A whole number before the value."""
 _THOUSANDS = {"k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _AS_IT_IS = frozenset({"", "%", "s", "sec", "secs"})
 _UNITS = frozenset(
@@ -39,7 +41,9 @@ LABEL = re.compile(
     r"(?: (?:set|phase|error|results?|metrics|performance))?\s*[\])>:|](?!\s*[-+.\d])",
     re.IGNORECASE,
 )
-_FIRST = re.compile(r"\W*(?P<label>val|test|eval|valid|dev)(?:uation|idation)? (?=[^\W\d])", re.I)
+_FIRST = re.compile(
+    r"\W*(?P<label>val|test|eval|valid|dev)(?:uation|idation)? (?:[-|:] )?(?=[^\W\d])", re.I
+)
 """A label that begins a line counts for all of it: "val Loss: 0.2 Acc: 0.9"."""
 _LABELLED = re.compile(r"(?i)train|val|test|eval|dev")
 _STOPS = frozenset(
@@ -98,7 +102,13 @@ def _values(
         name, number = match["name"], as_number(match["number"])
         end = match.end("unit") if match["apart"] is None else at
         bar = match["unit"] == "%" and text.startswith("|", end)
-        if number is None or bar or _GOES_ON.match(text, end):
+        # "Prec@1 05 87.9": which of several it is stands before the value.
+        index = _INDEX.match(text, match.start("number")) if match["sign"].isspace() else None
+        if index is not None:
+            at, name, number = index.end(), f"{name} {index[1]}", as_number(index[2])
+        elif bar or _GOES_ON.match(text, end):
+            number = None
+        if number is None:
             at = _token_end(text, end)
             continue
         signed = not match["sign"].isspace()

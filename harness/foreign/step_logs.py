@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from harness.artifacts.jsonl import parse_line
+from harness.detectors.metric_names import MetricRole, role_of
 from harness.foreign.dialects import dialect, is_end
 from harness.foreign.log_rows import Row, flattened, make_row
 from harness.foreign.parser import LineParser, LogHead, LogParser
@@ -27,8 +28,22 @@ _BEST = re.compile(r"\s*(?:the )?(?:new )?best", re.IGNORECASE)
 _TRIAL = re.compile(r".*\bTrial (\d+) finished with values?: \[?([-+.\deE]+|nan|inf)")
 _END_OF_TRAINER = "train_runtime"
 _LONGEST = 4000  # characters of a line that are looked at
+_PROGRAM = re.compile(r"import \w+|from [\w.]+ import |\"{3}|#!/")
+"""How a log begins whose program prints its own source first."""
+_AFTER_SOURCE = re.compile(
+    r"\s*={20,}\s*|.*\b(?:step|iter|iteration|epoch)\b\W{0,3}\d+ ?/ ?\d+\b.*"
+    r"|\s*(?:step|iter|iteration|epoch)[\s:(\[]+\d.*",
+    re.IGNORECASE,
+)
+"""A rule, or a line that says where the training is."""
+_OF_CLASS = re.compile(r"\s*(?P<label>[A-Z][A-Z\d_-]+): +(?=[^\W\d]\w*: )")
+"""What conlleval prints of one class: "  ORG: precision: 97.34%"."""
 _DIGIT = re.compile(r"\d|nan|inf", re.IGNORECASE)
 
+_MOST_UNCOUNTED = 100
+_SETTINGS = 4
+"""So many lines of names and values without a metric among them are settings."""
+_JUDGED = (MetricRole.LOSS, MetricRole.SCORE)
 _STANDS = ("step", "unit", "epoch", "total_epochs", "total_steps")
 
 Pairs = list[tuple[str, Any]]
@@ -52,6 +67,10 @@ class StepLog(LineParser):
         super().__init__()
         self._after_rule = False
         self._rows = 0
+        self._once: dict[tuple[str, ...], Pairs] = {}
+        """Names of a line without a counter -> its values, until such a line comes again."""
+        self._source: bool | None = None
+        """Whether the lines are the program's own source; None before the first."""
         self._place: Row = {}
         """The newest position."""
         self._block: Pairs | None = None
@@ -62,7 +81,8 @@ class StepLog(LineParser):
         self._over = False
         """Whether the program has said that its training is over."""
         self._table: PrintedTable | None = None
-        self._label = ""
+        self._label = self._phase = ""
+        """What the lines below belong to: said in a line of words, or at the last position."""
         self._epoch_row: Row | None = None
         """The newest row of an epoch that goes on, as Keras prints it again and again."""
 
@@ -93,6 +113,11 @@ class StepLog(LineParser):
     def _line(self, raw: str) -> list[Row]:
         if not raw or raw.isspace():
             return self._end_of_block()
+        if self._source is not False:
+            first = self._source is None
+            self._source = self._is_program(raw, first=first)
+            if self._source:
+                return []
         if _RULE.fullmatch(raw):
             self._after_rule = self._rows > 0 and raw.strip() == _SUMMARY_RULE
             return self._end_of_block()
@@ -114,6 +139,11 @@ class StepLog(LineParser):
         if self._table is not None and (cells := self._table.row(text)) is not None:
             return self._end_of_block() + self._cells(cells)
         return self._printed(text)
+
+    @staticmethod
+    def _is_program(raw: str, *, first: bool) -> bool:
+        """Whether a line of the source begins the log, or goes on below one."""
+        return bool(_PROGRAM.match(raw)) if first else not _AFTER_SOURCE.fullmatch(raw)
 
     def _cells(self, cells: Pairs) -> list[Row]:
         """The row of a table, at its own position or else at the last one."""
@@ -164,6 +194,10 @@ class StepLog(LineParser):
         if is_source(text):
             return self._end_of_block()
         place, rest = found
+        labelled = LABEL.search(rest)
+        self._phase = labelled["label"] if labelled and labelled.start() == 0 else ""
+        if self._phase.lower() == "train":
+            self._phase = ""
         return self._placed(place, [*values(rest)])
 
     def _placed(
@@ -222,9 +256,13 @@ class StepLog(LineParser):
         if found is not None:
             self._table = found
             return self._end_of_block()
-        if not (self._place or self._after_rule) or self.damaged or is_source(text):
+        if self.damaged or is_source(text):
             return self._end_of_block()
-        pairs = [*values(text, placed=False, label=self._label)]
+        of_class = _OF_CLASS.match(text)
+        label = of_class["label"] if of_class else self._label or self._phase
+        pairs = [*values(text, placed=False, label=label)]
+        if not (self._place or self._after_rule):
+            return self._uncounted(text, pairs)
         alone = len(pairs) == 1 and _LINE.fullmatch(text) is not None
         if self._after_rule and alone:
             row = make_row(pairs)
@@ -238,6 +276,22 @@ class StepLog(LineParser):
         self._block = [*(self._block or []), *pairs]
         return []
 
+    def _uncounted(self, text: str, pairs: Pairs) -> list[Row]:
+        """A line of a log without any counter: a row where lines of the same names recur."""
+        names = tuple(name for name, _ in pairs)
+        judged = any(role_of(name) in _JUDGED for name in names)
+        if not judged or not all(map(is_measure, names)) or _BEST.match(text):
+            return []
+        if names not in self._once:
+            if len(self._once) < _MOST_UNCOUNTED:
+                self._once[names] = pairs
+            return []
+        first, self._once[names] = self._once[names], []
+        rows: list[Row] = []
+        for each in (first, pairs):
+            rows += self._row(each, {"step": self._rows + len(rows)}) if each else []
+        return rows
+
     def _end_of_block(self) -> list[Row]:
         """The row of the values below a position, or of a table that has ended."""
         box, self._box, self._section = self._box, None, ""
@@ -246,7 +300,10 @@ class StepLog(LineParser):
                 box,
                 {} if _is_placed(box) else self._place,
             )
-        block, self._block = self._block, None
+        block, self._block = self._block or [], None
+        roles = {role_of(name) for name, _ in block}
+        if len(block) >= _SETTINGS and roles <= {MetricRole.OTHER, MetricRole.LEARNING_RATE}:
+            return []
         return self._row(block, self._place) if block else []
 
     def _boxed(

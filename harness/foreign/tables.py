@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from harness.domain.words import some
 from harness.foreign.json_lines import CRASHES
 from harness.foreign.log_rows import Row, as_number, make_row, position, tagged
-from harness.foreign.names import is_position, words
+from harness.foreign.names import Kind, is_position, meaning, words
 from harness.foreign.parser import LineParser, LogHead, LogParser
 from harness.foreign.printed_values import values
 
@@ -71,8 +71,8 @@ def _is_header(cells: Sequence[str]) -> bool:
     named = [cell for cell in cells if cell]
     if len(named) < 2 or any(len(cell) > _LONGEST_NAME for cell in named):
         return False
-    if named[0].startswith(("{", "[{")):
-        return False
+    if named[0].startswith(("{", "[{")) or named[0].endswith(":"):
+        return False  # JSON, or a printed setting: "batch_size :\t20"
     return not any(as_number(cell) is not None for cell in named)
 
 
@@ -200,6 +200,12 @@ class TableLog(LineParser):
             return
         self.is_ledger = True
 
+    def _is_of_trials(self, place: float | None) -> bool:
+        """Whether rows with words stand at one place of an axis, as experiments of one size do."""
+        kinds = {meaning(name).kind for name in self._header or ()}
+        placed = not kinds.isdisjoint((Kind.POSITION, Kind.EPOCH))
+        return not placed and place == self._began and len(self._words) > 1
+
     def _values(
         self,
         cells: Sequence[str],
@@ -215,6 +221,10 @@ class TableLog(LineParser):
                     " left out"
                 )
             return []
+        if len(cells) > len(header):
+            # After a resume rows may have more cells than the header has names.
+            more = range(len(header) + 1, len(cells) + 1)
+            header = [*header, *(f"column {index}" for index in more)]
         texts = [plain_cell(cell, self._delimiter) for cell in cells]
         filled = [
             (name, cell)
@@ -258,7 +268,11 @@ class TableLog(LineParser):
         return self._words.get(name, 0) <= self._numbers[name]
 
     def _placed(self, row: Row) -> list[Row]:
+        if not (self.is_ledger or self._counts) and self._began is not None:
+            self.is_ledger = self._is_of_trials(position(row))
+            self._row = int(self._began) + 1 if self.is_ledger else self._row
         if self.is_ledger or self._counts:
+            row.pop("unit", None)
             row["step"], self._row = self._row, self._row + 1
             if self._counts:
                 row["unit"] = self._counts

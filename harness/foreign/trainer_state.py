@@ -36,5 +36,5 @@ def _total(document: dict[str, Any]) -> Row:
 def _row(entry: dict[str, Any]) -> Row | None:
     row = make_row(flattened(entry))
     if row is not None and "train_runtime" in row["metrics"]:
-        return {"event": "summary", "metrics": row["metrics"]}
+        return row | {"event": "summary"}
     return row

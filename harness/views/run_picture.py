@@ -255,7 +255,7 @@ class RunPicture:
         trace.add(value, place)
 
     def _event(self, event: str, plain: Mapping[str, Any]) -> None:
-        if event in ("start", "attempt", "total", "status"):
+        if event in ("start", "attempt", "total", "status", "summary"):
             self._totals(plain)
         if event == "axis":
             # Steps count within epochs: so far they looked like the run's.
@@ -288,7 +288,7 @@ class RunPicture:
             if isinstance(total, int) and not isinstance(total, bool) and total > 0:
                 self.total, self.unit = total, unit
         step = plain.get("step")
-        if plain.get("event") == "status" and isinstance(step, int | float):
+        if plain.get("event") in ("status", "summary") and isinstance(step, int | float):
             self.place, self.unit = step, "step"
 
     def _time(self, seconds: float) -> None:

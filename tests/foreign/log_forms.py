@@ -130,6 +130,16 @@ FORMS = (
         last={"loss": 2.25, "norm": 1.5},
     ),
     form(
+        "llm.c, main.log",
+        "main.log",
+        "s:{i} trl:{loss} lr:0.000600 norm:1.50",
+        head="s:0 tel:11.0092\n",
+        tail="s:20 tel:2.5\ns:20 eval:0.29\n",
+        rows=6,
+        keys={"train_loss", "val_loss", "norm", "eval_accuracy"},
+        last={"train_loss": 2.25, "val_loss": 2.5, "eval_accuracy": 0.29, "norm": 1.5},
+    ),
+    form(
         "modded-nanogpt, after its own source",
         "run.txt",
         "step:{i}/40 val_loss:{loss} train_time:1234ms step_avg:98.5ms",
@@ -429,6 +439,100 @@ FORMS = (
         place=3,
         keys={"loss"},
         last={"loss": 2.25},
+    ),
+    form(
+        "ESPnet",
+        "train.log",
+        "[gpu01] 2021-06-01 10:00:00,123 (trainer:672) INFO: 3epoch:train:{i}-{i}batch: "
+        "forward_time=0.123, loss_ctc=50.1, loss={loss}, acc=0.5{k}, optim0_lr0=0.002",
+        unit="epoch",
+        place=3,
+        keys={"forward_time", "loss_ctc", "loss", "acc", "optim0_lr0"},
+        last={"loss": 2.25, "acc": 0.53},
+    ),
+    form(
+        "WeNet",
+        "train.log",
+        "2021-06-01 10:00:00,1 DEBUG TRAIN Batch 3/{i} loss {loss} loss_att 12.5 lr 0.0001 rank 0",
+        unit="epoch",
+        place=3,
+        keys={"loss", "loss_att"},
+        last={"loss": 2.25, "loss_att": 12.5},
+    ),
+    form(
+        "fastText",
+        "train.log",
+        "Progress: {i}.0% words/sec/thread:   1234 lr:  0.05000 avg.loss:  {loss} ETA:   0h 0m 5s",
+        ends="\r",
+        unit="percent",
+        keys={"words/sec/thread", "avg.loss"},
+        last={"avg.loss": 2.25},
+    ),
+    form(
+        "nnU-Net",
+        "training_log.txt",
+        "2024-05-01 10:00:00.123456: \n2024-05-01 10:00:00.123456: Epoch {n} \n"
+        "2024-05-01 10:00:40.123456: train_loss -0.{k}123 \n"
+        "2024-05-01 10:00:40.123456: val_loss -0.{k}345 \n"
+        "2024-05-01 10:00:40.123456: Epoch time: 40.12 s ",
+        unit="epoch",
+        place=2,
+        keys={"train_loss", "val_loss", "Epoch time"},
+        last={"train_loss": -0.3123, "val_loss": -0.3345},
+    ),
+    form(
+        "Coqui TTS",
+        "trainer_0_log.txt",
+        "\n   --> STEP: {i}/406 -- GLOBAL_STEP: {i}\n     | > loss: {loss}  (9.5)\n"
+        "     | > grad_norm: 1.5  (1.6)",
+        state="lost",
+        total=406,
+        keys={"loss", "grad_norm"},
+        last={"loss": 2.25, "grad_norm": 1.5},
+    ),
+    form(
+        "BasicSR",
+        "train.log",
+        "2021-06-01 10:00:00,123 INFO: [EDSR_][epoch:  0, iter:   {i}, lr:(1.000e-04,)] "
+        "[eta: 1 day, 2:03:04, time (data): 0.512 (0.011)] l_pix: {loss}e-02 ",
+        unit="iteration",
+        keys={"l_pix", "time (data)"},
+        last={"l_pix": 0.0225},
+    ),
+    form(
+        "Tesseract",
+        "train.log",
+        "At iteration {i}/{i}/{i}, Mean rms={loss}%, delta=4.5%, char train=8{k}.5%, "
+        "word train=9{k}.25%, skip ratio=0%,  New worst char error = 88.8 wrote checkpoint.",
+        unit="iteration",
+        keys={
+            "Mean rms",
+            "delta",
+            "char train",
+            "word train",
+            "skip ratio",
+            "New worst char error",
+        },
+        last={"Mean rms": 2.25, "char train": 83.5, "word train": 93.25},
+    ),
+    form(
+        "conlleval",
+        "train.log",
+        "processed 9 tokens with 5 phrases; found: 6 phrases; correct: {k}.\n"
+        "accuracy:  9{k}.50%; precision:  {loss}%; recall:  50.00%; FB1:  5{k}.00\n"
+        "              ORG: precision:  77.00%; recall:  7{k}.00%; FB1:  78.00  603",
+        rows=6,
+        place=5,
+        keys={
+            "accuracy",
+            "precision",
+            "recall",
+            "FB1",
+            "ORG precision",
+            "ORG recall",
+            "ORG FB1",
+        },
+        last={"accuracy": 93.5, "precision": 2.25, "FB1": 53, "ORG recall": 73},
     ),
     form(
         "YOLOv5, results.csv",

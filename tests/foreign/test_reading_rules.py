@@ -152,6 +152,53 @@ def test_names(name: str, kind: Kind, unit: str) -> None:
     assert (found.kind, found.unit) == (kind, unit)
 
 
+def test_a_program_that_prints_itself_is_read_from_its_first_rule_or_position_on(
+    tmp_path: Path,
+) -> None:
+    source = "import os\nclass Net:\n    scale = 0.12\nlr_mul = 75.0\n"
+    for begins in (f"{'=' * 60}\n", "", "loaded in 2.5 s\n"):
+        rows = rows_of(tmp_path, "a.log", f"{source}{begins}step:1/9 val_loss:2.5\n")
+        assert [row["metrics"] for row in rows] == [{"val_loss": 2.5}]
+
+
+def test_lines_below_a_position_belong_to_its_phase(tmp_path: Path) -> None:
+    rows = rows_of(
+        tmp_path,
+        "a.log",
+        "Epoch: [3][9/9] Loss 0.4 (0.5)\nPrec@1  91.5 (87.0)\n"
+        "Test: [9/9] Loss 3.2 (3.8)\nPrec@1 001 95.8 (87.4)\n"
+        "Epoch 3 - Average Loss: 0.5\nEvaluation Epoch 3 - Average Loss: 0.6\n",
+    )
+    found = {name: value for row in rows for name, value in row["metrics"].items()}
+    assert (found["Prec@1"], found["Test Prec@1 001"]) == (91.5, 95.8)
+    assert (found["Average Loss"], found["Eval Average Loss"]) == (0.5, 0.6)
+
+
+def test_without_a_counter_lines_count_that_recur_and_no_settings(tmp_path: Path) -> None:
+    text = "label loss: 0.1\nTraining Loss: 0.5\nTraining Loss: 0.4\nTraining Loss: 0.3\n"
+    rows = rows_of(tmp_path, "a.log", text)
+    assert [row["metrics"] for row in rows] == [{"Training Loss": x} for x in (0.5, 0.4, 0.3)]
+    printed = "".join(f"{name} :\t{size}\n" for name, size in zip("abcd", range(4), strict=True))
+    assert rows_of(tmp_path, "b.log", printed * 2) == []
+    below = rows_of(tmp_path, "c.log", f"step 1 loss 0.5\n{printed}step 2 loss 0.4\n")
+    assert [row["metrics"] for row in below] == [{"loss": 0.5}, {"loss": 0.4}]
+
+
+def test_experiments_of_one_size_are_a_ledger_and_a_wider_row_has_a_column_more(
+    tmp_path: Path,
+) -> None:
+    text = "Date,Model,N Samples,R2\n2025-01-01,mlp,100,0.5\n2025-01-02,gmm,100,0.6\n"
+    assert run_of(tmp_path, "a.csv", text)["status"] == "ledger"
+    rows = rows_of(tmp_path, "b.csv", "epoch,loss\n0,2.5\n1,1.5,0.25\n")
+    assert [row["metrics"] for row in rows] == [{"loss": 2.5}, {"loss": 1.5, "column 3": 0.25}]
+
+
+def test_the_last_entry_of_a_trainers_history_says_where_it_ended(tmp_path: Path) -> None:
+    history = [{"step": 500, "loss": 2.5}, {"step": 688, "train_loss": 2.7, "train_runtime": 9.5}]
+    run = run_of(tmp_path, "trainer_state.json", json.dumps({"log_history": history}))
+    assert (run["step"], run["status"], run["rows"]) == (688, "completed", 1)
+
+
 @pytest.mark.parametrize("unit", ["iteration", "episode", "timestep", "update", "generation"])
 @pytest.mark.parametrize("form", ["jsonl", "csv", "log"])
 def test_units_of_the_position_are_kept_apart(tmp_path: Path, unit: str, form: str) -> None:
