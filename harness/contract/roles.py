@@ -23,6 +23,7 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("plan", "approve"),
     ("gate", "approve"),
     ("gate", "reject"),
+    ("gates", "set"),
     ("keep",),
     ("experiment", "show", "--exact"),
     ("report", "--out"),

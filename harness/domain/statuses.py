@@ -40,6 +40,7 @@ class DecisionKind(StrEnum):
     PROMOTE = "PROMOTE"
     ROLLBACK = "ROLLBACK"
     CANCEL = "CANCEL"
+    BRANCH = "BRANCH"  # what the next experiment builds on
     LOWER = "LOWER"  # a person ran agents' code with less isolation than works here
 
 

@@ -12,6 +12,7 @@ from harness.domain.grade import Caller, CallerKind
 from harness.domain.notices import Notice
 from harness.domain.prices import model_of
 from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import GateMode, SandboxKind
 from harness.driver.access import service_of
 from harness.driver.environment import session_folders
 from harness.driver.outage import Outage
@@ -165,6 +166,7 @@ def run_loop(
     if project.caller.isolated:
         project = replace(project, caller=Caller(CallerKind.DRIVER, sandbox.kind))
     layout = project.layout
+    _require_sandbox(project.ledger.gate_mode(plan)[0], sandbox)
     with looping(layout), vouching(layout.state, project.caller, layout.root):
         _close_leftovers(project, on_progress)
         gateway.start()
@@ -182,6 +184,15 @@ def run_loop(
             gateway.stop()
             write_derived(project)
             notifier.close()
+
+
+def _require_sandbox(mode: GateMode, sandbox: Sandbox) -> None:
+    if mode is GateMode.FULL_AUTO and sandbox.kind is SandboxKind.NONE:
+        raise RefusedError(
+            "full-auto keeps what no person saw, and this loop has no sandbox.",
+            hint="Leave --sandbox out where one works, or `harness gates set auto --reason TEXT`.",
+            code="isolation_absent",
+        )
 
 
 def _notify_end(notifier: Notifier, ended: LoopEnded) -> None:
@@ -265,6 +276,7 @@ def _loop(
         )
         unchanged = unchanged + 1 if state == before else 0
         before = state
+        _require_sandbox(state.limits.mode, runner.sandbox)
         # The state is read anew for each step: after kill -9 nothing but ledger and disk is left.
         step = _affordable(next_step(replace(state, unchanged=unchanged)), gateway)
         if gateway.foreseen is not None:

@@ -27,9 +27,11 @@ def build_message(
     hypothesis: str | None = None,
     *,
     beside: bool = False,
+    branch: str = "",
 ) -> str:
     """For a model-builder. `hypothesis` is that of the step's experiment, if it is already open;
-    `beside`: other experiments may train meanwhile."""
+    `beside`: other experiments may train meanwhile; `branch`: where the code is that it builds
+    on, when it is not here."""
     head = _head(f"Experiment {step.index}, attempt {step.attempt}", plan)
     parts = [f"{head}\nWorkflow: {inline(plan.content['workflow'])}."]
     if briefing:
@@ -53,7 +55,7 @@ def build_message(
         " entry is"
         f" {code(plan.content['training']['entry'])}, predictions come from"
         f" {code(plan.content['oracle']['predict'])}. It is compared with"
-        f" {step.parent or 'the trivial predictor'}."
+        f" {step.parent or 'the trivial predictor'}.{f' {branch}' if branch else ''}"
     )
     return "\n\n".join(parts)
 

@@ -8,6 +8,7 @@ from harness.audit.open_sessions import see_sessions
 from harness.decisions.experiments import MOVES, decide
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import DecisionKind, Verdict, spoken
+from harness.driver.branching import branch_code, record_choice
 from harness.driver.messages import (
     build_message,
     diagnose_message,
@@ -59,7 +60,7 @@ class StepRunner:
         on_progress: OnProgress,
         parallel: int = 1,
     ) -> None:
-        self._project, self._sandbox, self._on_progress = project, sandbox, on_progress
+        self._project, self.sandbox, self._on_progress = project, sandbox, on_progress
         self.parallel = parallel
         """How many experiments may be open at once."""
         self._sessions = RoleSessions(project, gateway, sandbox, self._say, parallel)
@@ -90,7 +91,16 @@ class StepRunner:
             else project.ledger.experiment(step.experiment).hypothesis
         )
         briefing = briefing_for(project, step, BUILDER, known)
-        prompt = build_message(step, project.plan(), briefing, known, beside=self.parallel > 1)
+        record_choice(project, step)
+        code = branch_code(project, step.parent) if step.choice is not None else None
+        prompt = build_message(
+            step,
+            project.plan(),
+            briefing,
+            known,
+            beside=self.parallel > 1,
+            branch="" if code is None else code.words,
+        )
         context = self._sessions.run(step, BUILDER, prompt, parent=step.parent)
         # Of several its training goes on while the loop looks at the others.
         alone = self.parallel == 1
@@ -153,7 +163,7 @@ class StepRunner:
             self._project,
             step.experiment,
             list(step.argv),
-            sandbox=self._sandbox.kind,
+            sandbox=self.sandbox.kind,
             session=None,
             verb=("train", "--registered"),
             slots=self.parallel,
@@ -165,14 +175,14 @@ class StepRunner:
         on = spoken(step.split)
         self._say(
             step,
-            f"{step.experiment}: predict and score on {on}, in the sandbox {self._sandbox.kind}",
+            f"{step.experiment}: predict and score on {on}, in the sandbox {self.sandbox.kind}",
         )
         see_sessions(self._project, os.environ)
         evaluations = evaluate_experiment(
             self._project,
             step.experiment,
             step.split,
-            self._sandbox,
+            self.sandbox,
             admit=require_validation_passed,
         )
         for evaluation in evaluations:

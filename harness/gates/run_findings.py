@@ -133,6 +133,11 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "Read it with that in mind: what was trained is in the run's command and code.",
         PASS,
     ),
+    "configuration_tried_before": FindingKind(
+        "An earlier experiment trained the same code, command, configuration and data.",
+        "Change what the hypothesis is about; `harness reproduce` trains a kept one again.",
+        PASS,
+    ),
     "idea_tried_before": FindingKind(
         "An earlier experiment has the same idea.",
         "Read how it went first; each try is counted.",

@@ -33,9 +33,9 @@ from harness.gates.run_evidence import next_ideas
 from harness.ledger.facts import ApprovedPlan, Decision, RecordedVerdict
 from harness.ledger.project import Project
 from harness.ledger.spending import spent
+from harness.loop.limits import limits_of
 from harness.loop.state import (
     ExperimentState,
-    LoopLimits,
     LoopSpending,
     LoopState,
     RunState,
@@ -119,6 +119,7 @@ def load_state(
         replace(
             _experiment(project, experiment, recorded, improved=better, supervised=supervised),
             here=experiment.id in here,
+            parent=experiment.parent,
             repeats=experiment.id in repeats,
             held=parallel > 1 and experiment in in_work and held(experiment.id),
         )
@@ -130,7 +131,7 @@ def load_state(
         ideas = next_ideas(project.layout.root, project.layout.experiment(newest.id, "next"))
         states[own[-1]] = replace(newest, ideas=tuple(ideas))
     return LoopState(
-        limits=_limits(plan),
+        limits=limits_of(project, approved, plan),
         spent=replace(
             _spent(project, approved, plan, in_work[0] if in_work else None, supervised),
             elsewhere=len(known) - len(experiments),
@@ -138,20 +139,6 @@ def load_state(
         experiments=tuple(states),
         sessions=_sessions(project, approved),
         parallel=parallel,
-    )
-
-
-def _limits(plan: Plan) -> LoopLimits:
-    return LoopLimits(
-        seeds=plan.oracle.seeds,
-        experiments=plan.budget.experiments,
-        total_minutes=plan.budget.total_minutes,
-        usd=plan.budget.usd,
-        tokens=plan.budget.tokens,
-        stop_tier=plan.loop.stop_tier,
-        patience=plan.loop.patience,
-        mode=plan.gates.mode,
-        references=bool(plan.references),
     )
 
 
@@ -210,9 +197,7 @@ def _sessions(project: Project, approved: ApprovedPlan) -> tuple[SessionState, .
         for session in project.ledger.sessions()
         if session.started_at >= first and session.tree in trees
     ]
-    if not sessions:
-        return ()
-    ended = project.ledger.loop_ended_at() or ""
+    ended = project.ledger.loop_ended_at() or "" if sessions else ""
     return tuple(
         SessionState(
             step=session.step,
@@ -305,6 +290,7 @@ def _verdict(
         return None
     newest = mine[-1]
     comparison: Mapping[str, Any] = newest.comparison or {}
+    score = newest.score if newest.score and "released" not in newest.score else {}
     return VerdictState(
         id=newest.id,
         verdict=newest.verdict,
@@ -312,11 +298,16 @@ def _verdict(
         findings=newest.findings,
         tier=tier_now(project, newest),
         better=comparison.get("better"),
-        why=f"against {comparison['against']}: {explain(comparison)}"
-        if comparison
-        else "there is nothing to compare.",
+        why=_why(comparison),
+        score=score.get("mean"),
+        spread=score.get("spread"),
         recorded=len(mine),
     )
+
+
+def _why(comparison: Mapping[str, Any]) -> str:
+    told = f"against {comparison['against']}: {explain(comparison)}" if comparison else ""
+    return told or "there is nothing to compare."
 
 
 def _scored(verdicts: Sequence[RecordedVerdict]) -> ScoredExperiment:

@@ -7,6 +7,7 @@ oldest goes this way; the others train meanwhile, and wait for their turn.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.artifacts.next_ideas import Idea
 from harness.domain.statuses import (
@@ -19,6 +20,7 @@ from harness.domain.statuses import (
     Verdict,
     spoken,
 )
+from harness.loop.branches import behind_best, parent_of_next
 from harness.loop.endings import (
     ask_person,
     budget_spent,
@@ -166,7 +168,9 @@ def _next_build(
     state: LoopState, index: int, experiment: ExperimentState | None, attempt: int
 ) -> Build:
     earlier = _earlier(state, experiment)
-    kept = [item.id for item in earlier if item.status is ExperimentStatus.KEPT]
+    parent, choice = parent_of_next(replace(state, experiments=earlier))
+    if choice is not None and experiment is not None:
+        parent, choice = experiment.parent, None  # it was chosen when it was opened
     # What another tree found is about other code.
     previous = next((item for item in reversed(earlier) if item.here), None)
     before = experiment if experiment is not None and _newest(experiment) is not None else previous
@@ -174,7 +178,8 @@ def _next_build(
     return Build(
         index=index,
         attempt=attempt,
-        parent=kept[-1] if kept else None,
+        parent=parent,
+        choice=choice,
         experiment=None if experiment is None else experiment.id,
         findings=() if verdict is None or verdict.verdict is Verdict.PASS else verdict.findings,
         candidates=_candidates(state, before),
@@ -330,6 +335,8 @@ def _candidate(state: LoopState, experiment: ExperimentState, verdict: VerdictSt
         )
     if verdict.better is None:
         return _undecided(state, experiment, verdict, GateName.VALIDATION)
+    if (why := behind_best(state, experiment)) is not None:
+        return discard(experiment, verdict, GateName.VALIDATION, why)
     return _held_out(state, experiment)
 
 

@@ -64,6 +64,10 @@ class VerdictState:
     """Than the parent, or the trivial predictor, beyond the noise floor; None: not decidable."""
     why: str = ""
     """The comparison in words."""
+    score: float | None = None
+    """The mean over seeds; None without one, and where labels are hidden."""
+    spread: float | None = None
+    """Sample standard deviation over seeds."""
     recorded: int = 1
     """How many verdicts of this gate the experiment has."""
 
@@ -111,6 +115,8 @@ class ExperimentState:
     """The newest decision about it, whoever made it: KEEP, DISCARD, APPROVE, REJECT, ITERATE ..."""
     here: bool = True
     """Whether it was opened in this working tree."""
+    parent: str | None = None
+    """What it was opened to build on."""
     repeats: bool = False
     """Whether it only trained a kept one again."""
     improved: bool = False
@@ -136,6 +142,9 @@ class LoopLimits:
     stop_tier: Tier
     patience: int
     mode: GateMode = GateMode.AUTO
+    search: str = "line"
+    """What the next experiment builds on: see loop.branches."""
+    maximize: bool = True
     references: bool = False
     """Whether the plan names papers and baselines that a scout can read."""
 

@@ -34,6 +34,15 @@ class StopReason(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What the next experiment builds on, with what else there was; a decision tells it."""
+
+    parent: str
+    reason: str
+    alternatives: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Build:
     """A model-builder session: open experiment number `index`, or continue `experiment`, and train
     it."""
@@ -46,6 +55,8 @@ class Build:
     """Set when the experiment is already open."""
     findings: tuple[Finding, ...] = ()
     """Of the previous verdict, quoted word for word in the session's first message."""
+    choice: Choice | None = None
+    """Why it builds on `parent`, where there was a choice."""
     candidates: tuple[Idea, ...] = ()
     """What the previous experiment proposes to try, ranked: the first is the next hypothesis."""
 

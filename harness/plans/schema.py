@@ -210,6 +210,8 @@ class Loop(PlanPart):
     patience: Count = 3
     service_hours: Positive = 6.0
     """How long a loop waits for a model service that does not answer, before it ends."""
+    search: Literal["line", "tree"] = "line"
+    """What the next experiment builds on: the last kept one, or the branch with the best bound."""
 
 
 class Gates(PlanPart):

@@ -51,6 +51,7 @@ from harness.runs.supervisor import (
     supervise,
 )
 from harness.runs.train_job import TrainJob, not_copied, prepare
+from harness.runs.tried import tried_before
 from harness.runs.workspace import Workspace
 
 
@@ -92,8 +93,7 @@ def train(
         resume: each seed's newest stopped run goes on, in its own folder, as its next attempt.
         registered: with the code of its newest run; code: with a snapshot's, by its hash.
         values: for config.yaml, where there is none yet.
-        replicas: so many processes of the command, as DiLoCo's replicas; by default what
-            `distributed` of config.yaml says.
+        replicas: so many DiLoCo replicas; by default what `distributed` of config.yaml says.
         on_event: gets progress; each event has a `kind` and a `text`.
         inherited: the environment whose allowed part is passed on, by default this process's.
         silent_s: seconds that a run may go on without a metrics row of its own.
@@ -120,10 +120,11 @@ def train(
         _require_startable(job)
         job = with_config(job, job.argv, values or {}, on_event)
         job = _as_before(replace(job, asked=values or {}), on_event)
-        large = not_copied(job.snapshot, on_event)
+        notes = not_copied(job.snapshot, on_event)
+        notes += tried_before(job, on_event) if code is None else []
         run = _seed_run(job, on_event, grace_s)
         report = _train_seeds(job, run, interrupts, resume=resume, silent_s=silent_s)
-        return replace(report, findings=[*recovered, *large, *report.findings])
+        return replace(report, findings=[*recovered, *notes, *report.findings])
 
 
 def _seed_run(job: TrainJob, on_event: Event, grace: float) -> Callable[..., "SeedRun"]:

@@ -111,7 +111,7 @@ def _plan(project: Project, plan: ApprovedPlan) -> dict[str, Any]:
         "path": plan.path,
         "changed": changed,
         "workflow": plan.content["workflow"],
-        "gates": plan.content["gates"]["mode"],
+        "gates": project.ledger.gate_mode(plan)[0],
         "bits_told": round(bits_told(project, plan), 1),
         "bits": bits_limit(plan),
         "more_bits": more_bits(plan.path, bits_limit(plan)) if _few_bits(project, plan) else None,

@@ -2,16 +2,10 @@
 
 import pytest
 
-from harness.domain.records import Objective
-from harness.domain.statuses import Direction
-from harness.evaluation.reproduction import Outcome, judged
 from tests.centroids import TRAIN
 from tests.cli.journey import PLAN
 from tests.cli.test_try import IDEA, Story, begun
 
-OBJECTIVE = Objective(
-    metric="accuracy", direction=Direction.MAXIMIZE, tiers={}, seeds=3, queries=3
-)
 # What no seed and no snapshot says: a training that reads it is not reproducible.
 OUTSIDE = TRAIN.replace(
     "centroids = np",
@@ -31,6 +25,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     story.write("train.py", "raise SystemExit('these files are no longer those of exp-0001')\n")
     story("again", "reproduce", "exp-0001", "--json")
     story("elsewhere", "reproduce", "exp-0001", "--json", code=1, OMP_NUM_THREADS="2")
+    story.write("train.py", OUTSIDE)
+    story("same", "try", "another name for the same training")
+    story("as JSON", "train", "exp-0004", "--json")
     story("show", "experiment", "show", "exp-0001")
     story("report", "report", "exp-0001")
     story("list", "experiment", "list", "--json")
@@ -67,23 +64,12 @@ def test_another_score_is_told_and_changes_no_decision(story: Story) -> None:
     assert "differs as exp-0003" in story.said["report"].stdout
 
 
-@pytest.mark.parametrize(
-    ("again", "outcome"),
-    [
-        ({1: 0.90, 2: 0.91, 3: 0.92}, Outcome.EXACT),
-        ({1: 0.91, 2: 0.90, 3: 0.92}, Outcome.REPRODUCED),
-        ({1: 0.80, 2: 0.81, 3: 0.82}, Outcome.DIFFERS),
-        ({1: 0.99, 2: 0.98, 3: 0.99}, Outcome.DIFFERS),
-        ({1: 0.90, 2: 0.91}, Outcome.INCONCLUSIVE),
-        ({}, Outcome.INCONCLUSIVE),
-    ],
-)
-def test_the_noise_of_the_seeds_decides(again: dict[int, float], outcome: Outcome) -> None:
-    result = judged({1: 0.90, 2: 0.91, 3: 0.92}, again, OBJECTIVE)
-    assert result.outcome is outcome
-    assert result.why
-
-
-def test_two_seeds_tell_nothing_but_equality() -> None:
-    assert judged({1: 0.9, 2: 0.8}, {1: 0.9, 2: 0.8}, OBJECTIVE).outcome is Outcome.EXACT
-    assert judged({1: 0.9, 2: 0.8}, {1: 0.9, 2: 0.7}, OBJECTIVE).outcome is Outcome.INCONCLUSIVE
+def test_the_same_configuration_is_told_before_it_is_trained(story: Story) -> None:
+    told = "exp-0004: exp-0003 trained the same code, command, configuration and data"
+    lines = story.said["same"].stderr.splitlines()
+    at = [place for place, line in enumerate(lines) if told in line]
+    assert len(at) == 1, lines
+    runs = [place for place, line in enumerate(lines) if "run-01" in line]
+    assert at[0] < min(runs)
+    found = story.said["as JSON"].document["findings"]
+    assert [one["code"] for one in found] == ["configuration_tried_before"]

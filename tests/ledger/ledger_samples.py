@@ -17,6 +17,7 @@ from harness.ledger.facts import (
     CheckpointRecorded,
     CheckpointRemoved,
     EvaluationRecorded,
+    GateModeSet,
     HandOffWritten,
     HeldOutQueried,
     JudgeRecorded,
@@ -79,6 +80,10 @@ def reproduced(experiment: str, reproduction: str) -> ReproductionJudged:
         why="within the noise",
         by="harness",
     )
+
+
+def gate_mode_set(mode: str) -> GateModeSet:
+    return GateModeSet(plan="digits", mode=mode, before="auto", by="human:ada", reason="I watch.")
 
 
 IDENTITY = {"pid": 1, "boot": "b", "started": 1.5}

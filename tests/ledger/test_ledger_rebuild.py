@@ -6,6 +6,7 @@ from ledger_samples import (
     ended,
     evaluated,
     full_ledger,
+    gate_mode_set,
     judge_recorded,
     program,
     read_state,
@@ -56,6 +57,10 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
         newest = ledger.recorded_judge(ledger.writer)
         assert newest is not None
         assert (newest.sha256, ledger.recorded_judge("another")) == ("b" * 64, None)
+        ledger.append(gate_mode_set("supervised"))
+        approved = ledger.plan()
+        assert approved is not None
+        assert ledger.gate_mode(approved) == ("supervised", gate_mode_set("supervised"))
         ledger.append(reproduced("exp-0001", "exp-0002"))
         assert [made.outcome for made, _ in ledger.reproductions("exp-0001")] == ["reproduced"]
         ledger.append(benchmark_approved())

@@ -11,6 +11,7 @@ from ledger_samples import (
     benchmark_approved,
     evaluated,
     full_ledger,
+    gate_mode_set,
     judge_recorded,
     judged,
     open_ledger,
@@ -35,7 +36,7 @@ from tests.memory_state import replay
 
 FACTS = Path(__file__).with_name("state_facts.jsonl")
 """Facts as a ledger of STATE_OF's version stored them: the life of `compared_ledger`."""
-STATE_OF = {19: "a894be365da5deefdb7b3d6ec9ad5ec781036fc5dbd3e6c72ff123abe5b862ad"}
+STATE_OF = {19: "28d26df34ad32b3678817baeee8424f3940feac30df2117484be76f23342af61"}
 """Version -> hash of what FACTS add up to."""
 NEXT = STATE_VERSION + 1
 
@@ -228,6 +229,7 @@ def compared_ledger(folder):
     ledger.append(benchmark_approved())
     ledger.append(released("exp-0003"))
     ledger.append(reproduced("exp-0003", "exp-0002"))
+    ledger.append(gate_mode_set("supervised"))
     return ledger
 
 

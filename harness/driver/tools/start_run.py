@@ -1,12 +1,14 @@
 import shlex
 from dataclasses import dataclass
 
+from harness.domain.findings import Finding
 from harness.domain.statuses import require_open_experiment
 from harness.driver.supervisors import Supervisor
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool, argument
 from harness.driver.tools.run_status import REPORTED, report
 from harness.errors import UsageError
+from harness.runs.tried import configuration_tried_before
 
 REGISTER_SECONDS = 60.0
 STARTS = 3
@@ -34,7 +36,7 @@ class StartRunArguments(ExperimentArguments):
         "No run was started. Call start_run, or say in your last message why this experiment cannot"
         " run."
     ),
-    answers=(*REPORTED, "next"),
+    answers=(*REPORTED, "tried_before", "next"),
 )
 async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
@@ -47,7 +49,24 @@ async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answe
     problem = context.supervisor.problem() if context.supervisor is not None else None
     if problem is not None and _run_ids(context, experiment.id) <= before:
         raise UsageError(problem["message"], hint=problem["hint"], code=problem["code"])
-    return {**answer, "next": BESIDE if context.parallel > 1 else ALONE}
+    told = " ".join(one.message for one in _tried_before(context, experiment.id))
+    return {**answer, "tried_before": told, "next": BESIDE if context.parallel > 1 else ALONE}
+
+
+def _tried_before(context: ToolContext, experiment: str) -> list[Finding]:
+    """Of the code and the configuration of its newest run."""
+    runs = context.project.ledger.runs(experiment)
+    if not runs or runs[-1].taken_from:
+        return []
+    newest = runs[-1]
+    return configuration_tried_before(
+        context.project,
+        experiment,
+        code=newest.code,
+        argv=newest.argv,
+        config=newest.config,
+        data=newest.data,
+    )
 
 
 async def _start(

@@ -25,7 +25,12 @@ from harness.ledger.facts import (
 )
 from harness.ledger.facts.base import Body, Fact, State, from_body
 from harness.ledger.facts.checkpoint import Checkpoint, CheckpointRecorded, CheckpointRemoved
-from harness.ledger.facts.control import ControlAccepted, JudgeRecorded, TamperingNoticed
+from harness.ledger.facts.control import (
+    ControlAccepted,
+    GateModeSet,
+    JudgeRecorded,
+    TamperingNoticed,
+)
 from harness.ledger.facts.decision import (
     LONGEST_HAND_OFF,
     Decision,
@@ -99,6 +104,7 @@ __all__ = [
     "ExperimentMoved",
     "ExperimentOpened",
     "Fact",
+    "GateModeSet",
     "HandOff",
     "HandOffWritten",
     "HeldOutQueried",

@@ -3,9 +3,19 @@
 from typing import ClassVar
 
 from harness.domain.late import dataclass
-from harness.domain.statuses import CLOSED_EXPERIMENTS
+from harness.domain.statuses import CLOSED_EXPERIMENTS, GateMode
 from harness.ledger.chain import StoredFact
-from harness.ledger.facts.base import NEWEST_FIRST, Fact, LedgerPart, Note, from_body
+from harness.ledger.facts.base import (
+    NEWEST_FIRST,
+    Body,
+    Fact,
+    LedgerPart,
+    Note,
+    State,
+    from_body,
+    word,
+)
+from harness.ledger.facts.plan import ApprovedPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +57,22 @@ class JudgeRecorded(Note):
     by: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class GateModeSet(Note):
+    """A person said what the loop may decide by itself, until the plan is approved again."""
+
+    KIND: ClassVar[str] = "gate_mode_set"
+    plan: str
+    mode: str
+    before: str  # what was in force
+    by: str
+    reason: str
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        word(GateMode, body["mode"], "A mode")
+
+
 _NEWEST_OF_WRITER = (
     f"SELECT * FROM notes WHERE kind = :kind AND writer = :writer ORDER BY {NEWEST_FIRST} LIMIT 1"
 )
@@ -77,6 +103,17 @@ class ControlLedger(LedgerPart):
         rows = self._rows(_NEWEST_OF_WRITER, kind=JudgeRecorded.KIND, writer=writer)
         return from_body(JudgeRecorded, rows[0]["record"]) if rows else None
 
+    def gate_mode(self, plan: ApprovedPlan) -> tuple[GateMode, GateModeSet | None]:
+        """The mode in force, and who set it where a person did since the plan's approval."""
+        made = [
+            fact
+            for fact, at in self._notes(GateModeSet)
+            if fact.plan == plan.name and at >= plan.at
+        ]
+        if not made:
+            return GateMode(plan.content["gates"]["mode"]), None
+        return GateMode(made[-1].mode), made[-1]
+
     def tampering(self) -> list[TamperingNoticed]:
         """Oldest first."""
         return [fact for fact, _ in self._notes(TamperingNoticed)]
@@ -99,4 +136,4 @@ class ControlLedger(LedgerPart):
             ]
 
 
-FACTS: tuple[type[Fact], ...] = (TamperingNoticed, ControlAccepted, JudgeRecorded)
+FACTS: tuple[type[Fact], ...] = (TamperingNoticed, ControlAccepted, JudgeRecorded, GateModeSet)

@@ -1,0 +1,92 @@
+"""`harness gates`: what the loop may decide by itself, set while it runs."""
+
+import pytest
+
+from harness.cli import gates
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import GateMode, SandboxKind
+from harness.driver.loop_runner import run_loop
+from harness.errors import RefusedError, UsageError
+from harness.ledger.facts import GateModeSet
+from harness.loop.load_state import load_state
+from harness.plans.approval import approve_plan
+from harness.sandbox import select
+from tests.cli.journey import Again, Journey
+from tests.world import InProcess, World
+
+
+@pytest.fixture(scope="module")
+def journey(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    again = Again(tmp_path_factory.mktemp("gates"), ("init",), ("plan", "approve"))
+    return again.journey()
+
+
+def test_a_person_sets_the_mode_with_a_reason(journey: Journey) -> None:
+    assert journey.harness("gates", "show").stdout.startswith("auto  of the plan, approved by")
+    words = ("gates", "set", "supervised", "--reason", "I want to see each one.")
+    made = journey.harness(*words, "--json")
+    assert made.exit_code == 0, made.stderr
+    assert (made.document["before"], made.document["mode"]) == ("auto", "supervised")
+    shown = journey.harness("gates", "show").stdout
+    assert "supervised  set by " in shown
+    assert "I want to see each one." in shown
+    status = journey.harness("status", "--json").document
+    assert status["plan"]["gates"] == "supervised"
+    refused = journey.harness(*words, CLAUDECODE="1")
+    assert refused.exit_code == 2
+    assert journey.harness("gates", "set", "auto").exit_code == 2
+    assert journey.harness("ledger", "verify").exit_code == 0
+
+
+@pytest.fixture
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return World.make(tmp_path_factory.mktemp("modes"))
+
+
+def set_mode(world: World, mode: str) -> None:
+    fact = GateModeSet(plan="signs", mode=mode, before="auto", by="human:ada", reason="a test")
+    world.project.ledger.append(fact)
+
+
+def mode_of(world: World) -> GateMode:
+    return load_state(world.project, supervised=lambda _run: False).limits.mode
+
+
+def test_the_next_step_has_the_mode_and_a_new_approval_ends_it(world: World) -> None:
+    assert mode_of(world) is GateMode.AUTO
+    set_mode(world, "supervised")
+    assert mode_of(world) is GateMode.SUPERVISED
+    set_mode(world, "full-auto")
+    assert mode_of(world) is GateMode.FULL_AUTO
+    path = world.root / "plan.md"
+    path.write_text(path.read_text().replace("experiments: 6", "experiments: 7"))
+    world.project.clock.sleep(5)
+    approve_plan(world.project, path, by="a person")
+    assert mode_of(world) is GateMode.AUTO
+    with pytest.raises(UsageError, match="A mode"):
+        set_mode(world, "whatever")
+    world.project.close()
+
+
+def test_full_auto_is_refused_without_a_sandbox(world: World) -> None:
+    set_mode(world, "full-auto")
+    gateway = None  # never asked: the loop does not begin
+    with pytest.raises(RefusedError) as refused:
+        run_loop(world.project, gateway, InProcess())  # type: ignore[arg-type]
+    assert refused.value.code == "isolation_absent"
+    assert world.project.ledger.loop_end() is None
+    world.project.close()
+
+
+def test_setting_it_is_refused_where_no_sandbox_works(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    def none(*_: object, **__: object) -> Sandbox:
+        return InProcess()  # type: ignore[return-value]
+
+    assert select.choose(SandboxKind.NONE, required=False).kind is SandboxKind.NONE
+    monkeypatch.setattr(gates, "choose", none)
+    with pytest.raises(RefusedError, match="nothing isolates"):
+        gates._require_sandbox()
+    world.project.close()
