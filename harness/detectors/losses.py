@@ -15,6 +15,7 @@ from harness.detectors.base import (
     Surroundings,
     Thresholds,
     WatchedMetric,
+    median_of,
 )
 from harness.detectors.metric_names import MetricRole
 from harness.detectors.rows import WatchedRow
@@ -138,7 +139,7 @@ class Divergence(SeriesDetector):
         self._rises = self._rises + 1 if value > two else 0
         level = series.level
         # The median of three ignores one outlier, which is for the spike detector.
-        now = max(min(one, two), min(max(one, two), value))
+        now = median_of(one, two, value)
         if len(self._medians) == self._medians.maxlen:
             self._highest = max(self._highest, self._medians[0])
         self._medians.append(now)

@@ -51,6 +51,9 @@ def row_from(plain: Mapping[str, Any], number: int) -> WatchedRow:
             value = plain[key]
             if type(value) is float or type(value) is int:
                 metrics[plain_name(key)] = value
+    step = plain.get("step")
+    if step is None:
+        step = plain.get("global_step", plain.get("iteration", plain.get("_step")))
     rate = plain.get("learning_rate")
     if type(rate) is not float and type(rate) is not int:
         rate = metrics.pop("learning_rate", None)
@@ -58,9 +61,7 @@ def row_from(plain: Mapping[str, Any], number: int) -> WatchedRow:
         number,
         event if type(event) is str else "epoch",
         _number(plain.get("epoch")),
-        _number(
-            plain.get("step", plain.get("global_step", plain.get("iteration", plain.get("_step"))))
-        ),
+        _number(step),
         metrics,
         # Two spellings; a learning rate under `metrics` is taken out of them above.
         rate if rate is not None else _number(plain.get("lr")),

@@ -131,8 +131,10 @@ class StillScore(SeriesDetector):
             return None
         scale = 1.0 if series.best <= 1 else _PERCENT
         median = series.window.median
-        moved = max(abs(median - level), abs(series.recent - level) / 2) / scale
         low = max(median, level) < _LOW * scale
+        if not low and not self._episode.active:
+            return None
+        moved = max(abs(median - level), abs(series.recent - level) / 2) / scale
         still = moved < self._moves and moved * scale < 0.25 * abs(level)
         if not (low and still) and not self._episode.active:
             return None

@@ -177,7 +177,11 @@ class RunWatch:
         self._note_cadence(row)
         if row.learning_rate is None and self._rate_key in row.metrics:
             row = row._replace(learning_rate=row.metrics[self._rate_key])
-        self.improving = any(_bettered(series, row.number) for series in self._later)
+        self.improving = False
+        for series in self._later:
+            if series.count > 2 and row.number - series.best_row <= _LATELY:
+                self.improving = True
+                break
         if row.learning_rate is not None:
             self._note_rate(row.learning_rate)
         alarms = []
@@ -321,10 +325,6 @@ class RunWatch:
             first = number & ~1
             loss, accuracy = self._partners[first], self._partners[first + 1]
             self._pairs.append((loss, accuracy, [made(self._limits) for made in self._of_pairs]))
-
-
-def _bettered(series: Series, row: int) -> bool:
-    return series.count > 2 and row - series.best_row <= _LATELY
 
 
 def _detector_classes() -> Iterator[type[Any]]:
