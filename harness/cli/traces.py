@@ -19,6 +19,13 @@ from harness.cli.output import (
     project_option,
 )
 from harness.cli.reading import reading
+from harness.cli.teacher import (
+    TeacherWords,
+    teacher_lines,
+    teacher_options,
+    teaching,
+    with_teacher,
+)
 from harness.clock import SystemClock, iso
 from harness.domain.words import some
 from harness.errors import NotFoundError, UsageError
@@ -38,7 +45,7 @@ from harness.traces.ingest import (
 )
 from harness.traces.redaction import Redactor
 from harness.traces.summary import conversation, summarise
-from harness.traces.training_rows import Kind, Settings
+from harness.traces.training_rows import Kind, Settings, training_rows
 from harness.traces.withdrawal import Held, digests_of, held, withdraw
 from harness.views.sessions import (
     files_table,
@@ -223,18 +230,33 @@ def _outcomes(project: Path) -> Mapping[str, Any]:
     show_default=True,
     help="Share of the sessions whose rows go to a file of their own.",
 )
+@teacher_options
+@project_option
 @json_option
 def rows_command(
-    states: Path, out: Path, kind: str, text: bool, context: int, held_out: float, as_json: bool
+    states: Path,
+    out: Path,
+    kind: str,
+    text: bool,
+    context: int,
+    held_out: float,
+    teacher: TeacherWords,
+    project: Path,
+    as_json: bool,
 ) -> None:
     """Make training rows of STATES, which `traces ingest` wrote.
 
     Pairs of a better and a worse action in one context, hints for a teacher, completions, or
     labelled ones, in the layouts of TRL. Sessions are split whole; beside OUT stand its manifest
-    and a card.
+    and a card. With --teacher the better action of a pair is what that model answers.
     """
-    settings = Settings(kind=Kind(kind), text=text, budget=context)
-    manifest = write_dataset(states, out, settings, held_out=held_out)
+    with teaching(teacher, out, project) as taught:
+        if taught is not None and (text, kind) == (False, Kind.PAIRS):
+            text = True  # a teacher answers with one text
+        settings = Settings(kind=Kind(kind), text=text, budget=context)
+        maker = training_rows if taught is None else taught.rows
+        manifest = write_dataset(states, out, settings, held_out=held_out, maker=maker)
+    manifest = with_teacher(out, manifest, taught, judge=teacher.judge)
     told = None
     if manifest["held_out"]:
         train, aside = (texts_of(path) for path in (out, out.with_suffix(".held_out.jsonl")))
@@ -245,6 +267,7 @@ def rows_command(
     emit(
         {"out": str(out), "card": str(page), **manifest, "contamination": told},
         f"{out}: {some(manifest['rows'], 'row')}, {manifest['held_out']} held out; {made}",
+        *teacher_lines(manifest),
         f"{page}: read it before you train or publish",
         as_json=as_json,
     )

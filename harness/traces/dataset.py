@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from harness.domain.plain_text import cell
 from harness.domain.words import some
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, replacing, sha256_file
-from harness.traces.contexts import StateFile
+from harness.traces.contexts import Row, StateFile
 from harness.traces.ingest import manifest_of
 from harness.traces.training_rows import (
     Kind,
@@ -30,8 +30,17 @@ _USES = {
 }
 
 
+Maker = Callable[[StateFile, Settings, Made], Iterator[Row]]
+"""Of training rows."""
+
+
 def write_dataset(
-    states: Path, target: Path, settings: Settings, *, held_out: float
+    states: Path,
+    target: Path,
+    settings: Settings,
+    *,
+    held_out: float,
+    maker: Maker = training_rows,
 ) -> dict[str, Any]:
     """Write training rows of `states` to `target`, and those of a share `held_out` of the sessions
     to `<target's stem>.held_out.jsonl`, each with a manifest beside it. Returns that of `target`.
@@ -50,7 +59,7 @@ def write_dataset(
         streams = {"train": opened.enter_context(replacing(target, mode=0o600)).stream}
         if held_out:
             streams["held_out"] = opened.enter_context(replacing(aside, mode=0o600)).stream
-        for row in training_rows(StateFile(states), settings, made):
+        for row in maker(StateFile(states), settings, made):
             named = row["provenance"]["sessions"]
             parts = {part_of(session, held_out) for session in named}
             if len(parts) > 1:
@@ -133,6 +142,7 @@ def card(
         "",
         _told(contamination),
         "",
+        *_circular(manifest.get("circularity") or {}),
         "What is better was decided by what happened afterwards, not by a person who compared both"
         " answers. The answers are a model's: a student of its family that learns from them learns"
         " its own errors too. Secrets, addresses and names were redacted by patterns, which do not"
@@ -140,6 +150,25 @@ def card(
         "",
     ]
     return "\n".join(lines)
+
+
+def _circular(told: Mapping[str, Any]) -> list[str]:
+    """A warning for each finding of `teachers.circularity`."""
+    if not told:
+        return []
+    roles = [f"{role} {cell(told[role]['model'])}" for role in ("teacher", "judge") if told[role]]
+    lines = [
+        f"- **Circular**: the {one['kind']}, {one['rows']} rows ({one['share']:.0%})."
+        for one in told["findings"]
+    ]
+    families = ", ".join(map(cell, told["families"])) or "unknown"
+    named = ", ".join(roles) or "none is named"
+    return [
+        f"Teacher and judge: {named}. Families of the authors of the traces: {families}.",
+        "",
+        *(lines or ["No model stands on two sides, as far as names tell."]),
+        "",
+    ]
 
 
 def _by(model: str) -> str:

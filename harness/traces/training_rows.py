@@ -35,7 +35,7 @@ _CORRECTS = re.compile(
     r"|actually\b|undo\b|revert\b|that(?:'s| is) (?:not|wrong)\b|you (?:forgot|broke|missed)\b)"
 )
 _PASSED, _FAILED = re.compile(r"\b\d+ passed\b"), re.compile(r"\b[1-9]\d* (?:failed|errors?)\b")
-_WORK = ("main", "task")
+WORK = ("main", "task")
 """Kinds of threads: what Claude Code starts by itself is nobody's work."""
 _LONGEST_HINT = 2_000
 
@@ -75,7 +75,7 @@ def training_rows(states: StateFile, settings: Settings, made: Made) -> Iterator
         Kind.HINTS: _hints,
     }
     for row in states.rows():
-        if row["kind"] not in _WORK:
+        if row["kind"] not in WORK:
             made.skipped[row["kind"]] += 1
             continue
         for found in makers[settings.kind](states, row):
@@ -139,6 +139,12 @@ def _hints(states: StateFile, row: Row) -> Iterator[_Found]:
         yield _Found(reason="verdict", actions={"completion": row}, more=more)
 
 
+def hint_of(states: StateFile, row: Row) -> str:
+    """What was found out after the action and speaks against it; empty for nothing."""
+    found = next(_hints(states, row), None)
+    return "" if found is None else str(found.more["hint"])
+
+
 def _verdict_text(row: Row) -> str:
     """What the gates found against the experiments of the session."""
     if judged(row) is not False:
@@ -159,17 +165,22 @@ def _completions(states: StateFile, row: Row) -> Iterator[_Found]:
 
 
 def _labels(states: StateFile, row: Row) -> Iterator[_Found]:
+    if (labelled := label_of(row)) is not None:
+        reason, label = labelled
+        yield _Found(reason=reason, actions={"completion": row}, more={"label": label})
+
+
+def label_of(row: Row) -> tuple[str, bool] | None:
+    """(what speaks for an action or against it, whether it was good); None where nothing does."""
     against = _against(row)
     texts = [spoken(result["content"]) for result in row["results"]]
     passed = any(_PASSED.search(text) and not _FAILED.search(text) for text in texts)
     good = judged(row)
     if against or good is False:
-        reason, label = against or "discarded", False
-    elif good or passed:
-        reason, label = "kept" if good else "tests passed", True
-    else:
-        return
-    yield _Found(reason=reason, actions={"completion": row}, more={"label": label})
+        return against or "discarded", False
+    if good or passed:
+        return "kept" if good else "tests passed", True
+    return None
 
 
 def _against(row: Row) -> str:
@@ -220,13 +231,13 @@ def _written(
         "prompt": prompt,
         **columns,
         **found.more,
-        "provenance": _provenance(used, found.reason),
+        "provenance": provenance(used, found.reason),
         "licence": " AND ".join(sorted({str(each["licence"]) for each in used})),
         "consent": all(each["consent"] is True for each in used),
     }
 
 
-def _provenance(used: list[Row], reason: str) -> Row:
+def provenance(used: list[Row], reason: str) -> Row:
     return {
         "sessions": sorted({each["session"] for each in used}),
         "states": sorted({each["id"] for each in used}),

@@ -30,7 +30,7 @@ ONLY_IN: dict[str, set[str]] = {
     "anyio": {"driver"},
     "starlette": {"model_gateway", "views"},
     "uvicorn": {"model_gateway", "views"},
-    "httpx": {"model_gateway"},
+    "httpx": {"model_gateway", "teachers"},
     "click": {"cli"},
     "rich": {"views", "cli"},
     "scipy": set(),
