@@ -4,9 +4,8 @@ to float32. 4,096 tokens x 151,936 words x 2,048 wide, bfloat16; the median of e
 
 - four products: student's and teacher's logits, the gradients of hidden states and of the head.
   A frozen head needs the first three.
-- float32: the same inputs, in float32 from the logits on, over 512 of the tokens. Of the head it is
-  told apart: there the rounding of logits to bfloat16 does not average out. Which words are the
-  likeliest depends on that rounding too.
+- float32: the same inputs, in float32 throughout, over 512 of the tokens. Ours rounds to bfloat16
+  only the gradient in the logits and what comes of it.
 
     python bench/divergence.py [--record]   # --record writes docs/evidence/divergence-gpu.json
 

@@ -82,8 +82,12 @@ class Channel:
 class RewardFunction:
     name: str
     file: str | None = None
-    """Relative to the project; None for one of REWARDS."""
+    """Relative to the project; None for one of REWARDS, or of a package."""
+    package: str | None = None
+    """An installed distribution with an entry point of this name, group `harness.rewards`."""
+    version: str | None = None
     sha256: str | None = None
+    """Of the file, or of all files of the package."""
     source: str | None = None
     """The file's text, as it was specified: what runs."""
 

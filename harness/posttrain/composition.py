@@ -1,6 +1,9 @@
 """`--composition FILE`: the channels of the backend `composed`, in TOML, every bound checked."""
 
 import ast
+import json
+import os
+import subprocess
 import tomllib
 from collections.abc import (
     Mapping,
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
+from harness.domain.commands import for_helpers
 from harness.domain.composition import (
     REWARDS,
     Average,
@@ -28,6 +32,7 @@ from harness.domain.composition import (
     Rollouts,
     Teacher,
 )
+from harness.domain.plain_text import one_line
 from harness.errors import HarnessError
 from harness.files import sha256_bytes
 from harness.ledger.project import Project
@@ -35,7 +40,7 @@ from harness.posttrain.bounds import number_of
 from harness.posttrain.field_problems import FieldProblems
 from harness.posttrain.untrusted_json import read_within
 from harness.posttrain.vocabulary import Bound
-from harness.settings import granted
+from harness.settings import granted, require_interpreter
 
 _WEIGHT = Bound(default=1.0, low=0, high=1000)
 _SHARE = Bound(default=0.0, low=0, high=1)
@@ -69,6 +74,7 @@ PARTS: dict[str, type] = {
     "rollouts": Rollouts,
 }
 MOST_SOURCE = 64 * 1024
+_PACKAGES = "harness.training.reward_packages"
 
 
 def read_composition(
@@ -129,7 +135,7 @@ def rows_problems(
         problems.add(
             "composition.distillation.contexts", "rows with a hint", "none", "no row fires"
         )
-    asked = any(one.file is None for one in made.reward.functions)
+    asked = any(one.name in REWARDS and not one.sha256 for one in made.reward.functions)
     if made.needs_rewards and asked and not any(_has(row, "answer") for row in rows):
         problems.add("composition.reward.functions", "rows with an answer", "none", "no row fires")
 
@@ -205,12 +211,15 @@ class _Reading:
         return []
 
     def _function(self, word: Any) -> RewardFunction:
-        """One of REWARDS, or `FILE.py:FUNCTION` with the file's text as it is now."""
+        """One of REWARDS, `FILE.py:FUNCTION` with the file's text as it is now, or
+        `package:DISTRIBUTION:NAME` with the hash of what is installed."""
         if word in REWARDS:
             return RewardFunction(name=word)
+        if str(word).startswith("package:"):
+            return self._packaged(str(word))
         file, _, name = str(word).rpartition(":")
         if not file.endswith(".py") or not name.isidentifier():
-            expected = f"{'/'.join(REWARDS)} or FILE.py:FUNCTION"
+            expected = f"{'/'.join(REWARDS)}, FILE.py:FUNCTION or package:DISTRIBUTION:NAME"
             self.problems.add("composition.reward.functions", expected, word, "unknown")
             return RewardFunction(name=str(word))
         try:
@@ -223,6 +232,36 @@ class _Reading:
             self.problems.add("composition.reward.functions", expected, word, fault)
         digest = sha256_bytes(source.encode())
         return RewardFunction(name=name, file=file, sha256=digest, source=source)
+
+    def _packaged(self, word: str) -> RewardFunction:
+        """As the project's interpreter has it."""
+        _, package, name = (*word.split(":", 2), "", "")[:3]
+        told: Any = {"error": "it names no package and function"}
+        if package and name:
+            told = _of_interpreter(self.project, package, name)
+        if error := told.get("error"):
+            expected = "package:DISTRIBUTION:NAME, installed, with that entry point"
+            self.problems.add("composition.reward.functions", expected, word, str(error))
+            return RewardFunction(name=word)
+        return RewardFunction(
+            name=name, package=package, version=told["version"], sha256=told["sha256"]
+        )
+
+
+def _of_interpreter(project: Project, package: str, name: str) -> Any:
+    """What `harness.training.reward_packages` prints."""
+    interpreter = require_interpreter(project.settings)
+    done = subprocess.run(
+        [interpreter, "-I", "-m", _PACKAGES, package, name],
+        env=for_helpers(os.environ),
+        capture_output=True,
+        check=False,
+    )
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return {"error": one_line(told[-1] if told else "no answer", 200)}
 
 
 def _source_fault(source: str, name: str, folder: Path) -> str:

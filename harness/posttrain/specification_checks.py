@@ -101,7 +101,7 @@ def check_request(project: Project, request: Request) -> CheckedRequest:
     if shared := [name for name, kind in told.found.items() if kind == "prompt"]:
         reason = f"{len(shared)} are in both"
         problems.add("benchmark", "prompts that are not trained on", f"row {shared[0]}", reason)
-    _consistent(problems, request, backend, mode, tier)
+    _consistent(problems, request, backend, mode)
     code = _code(problems, settings, backend, request.command, "code_hash")
     if problems or not (backend and mode and profile and tier):
         raise SpecificationError(problems)
@@ -155,13 +155,9 @@ def _consistent(
     request: Request,
     backend: Backend | None,
     mode: Mode | None,
-    tier: HardwareTier | None,
 ) -> None:
     if backend and mode and mode not in backend.modes:
         problems.add("mode", "/".join(sorted(backend.modes)), mode, f"{backend} does no other")
-    if backend and tier and tier not in backend.tiers:
-        tiers = "/".join(sorted(backend.tiers))
-        problems.add("hardware_tier", tiers, tier, f"{backend} runs on no other")
     if request.dtype not in (None, *DTYPES):
         problems.add("dtype", "/".join(DTYPES), request.dtype, "unknown")
     path = Path(request.artifact)

@@ -63,33 +63,29 @@ class HardwareTier(StrEnum):
         return tier
 
     CPU = "cpu-experimental", 500_000_000
-    SMALL_GPU = "small-gpu", 4_000_000_000  # 8 to 16 GB
-    CONSUMER_GPU = "consumer-gpu", 14_000_000_000  # 24 GB
-    DATACENTER_GPU = "datacenter-gpu", 80_000_000_000  # 80 GB
+    SMALL_GPU = "small-gpu", 4_000_000_000  # 16 GB; weights in 16 bits, as below
+    CONSUMER_GPU = "consumer-gpu", 9_000_000_000  # 24 GB
+    DATACENTER_GPU = "datacenter-gpu", 35_000_000_000  # 80 GB
 
 
-_ANY_TIER = frozenset(HardwareTier)
 _TRL = ("torch", "transformers", "trl", "peft")
 
 
 class Backend(StrEnum):
-    """Trainer: name, modes, packages that the project's interpreter must have, hardware tiers."""
+    """Trainer: name, modes, packages that the project's interpreter must have."""
 
     modes: frozenset[Mode]
     packages: tuple[str, ...]
-    tiers: frozenset[HardwareTier]
 
     def __new__(
         cls,
         name: str,
         modes: Iterable[Mode] = (),
         packages: tuple[str, ...] = (),
-        tiers: Iterable[HardwareTier] = _ANY_TIER,
     ) -> "Backend":
         backend = str.__new__(cls, name)
         backend._value_ = name
         backend.modes, backend.packages = frozenset(modes), packages
-        backend.tiers = frozenset(tiers)
         return backend
 
     TRL_ORPO = "trl-orpo", {Mode.ORPO}, _TRL
@@ -97,7 +93,6 @@ class Backend(StrEnum):
     TRL_SFT = "trl-sft", {Mode.SFT}, _TRL
     TRL_GRPO = "trl-grpo", {Mode.GRPO}, _TRL
     COMPOSED = "composed", {Mode.COMPOSED}, _TRL
-    UNSLOTH_ORPO = "unsloth-orpo", {Mode.ORPO}, ("unsloth",), _ANY_TIER - {HardwareTier.CPU}
     COMMAND = "command", Mode  # the user's own program, by the same protocol
     DRY_RUN = "dry-run", Mode  # validates everything and trains nothing
 

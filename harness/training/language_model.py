@@ -1,6 +1,5 @@
 """Loads a language model from a folder as the specification says: dtype, device, adapter."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from peft import (
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
-    BitsAndBytesConfig,
 )
 
 from harness.errors import (
@@ -21,7 +19,6 @@ from harness.errors import (
 )
 
 CPU_TIER = "cpu-experimental"
-_FOUR_BIT_TIERS = ("small-gpu", "consumer-gpu")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -33,11 +30,10 @@ def load_tokenizer(folder: Path, *, padding_side: str = "right") -> Any:
     return tokenizer
 
 
-def load_model(folder: Path, *, dtype: str, tier: str, train: bool = False) -> Any:
+def load_model(folder: Path, *, dtype: str, tier: str) -> Any:
     """The base model on the tier's device, from safetensors; its repository's code is not run.
 
-    With `train` on a small GPU its weights are 4-bit NF4 where bitsandbytes is installed (QLoRA,
-    Dettmers et al. 2023). Raises UsageError for a folder that holds an adapter, RunError when the
+    Raises UsageError for a folder that holds an adapter, RunError when the
     tier needs a GPU and there is none.
     """
     # The reference is the model with the adapter off. Were the start itself an adapter, the
@@ -56,10 +52,6 @@ def load_model(folder: Path, *, dtype: str, tier: str, train: bool = False) -> A
     if tier != CPU_TIER:
         _require_gpu(tier)
         options["device_map"] = {"": 0}
-        if train and four_bit(tier):
-            options["quantization_config"] = BitsAndBytesConfig(
-                load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=_DTYPES[dtype]
-            )
     return AutoModelForCausalLM.from_pretrained(folder, **options)
 
 
@@ -67,10 +59,6 @@ def load_with_adapter(folder: Path, adapter: Path | None, *, dtype: str, tier: s
     """The model for scoring, in evaluation mode, with the adapter where there is one."""
     model = load_model(folder, dtype=dtype, tier=tier)
     return (model if adapter is None else PeftModel.from_pretrained(model, adapter)).eval()
-
-
-def four_bit(tier: str) -> bool:
-    return tier in _FOUR_BIT_TIERS and importlib.util.find_spec("bitsandbytes") is not None
 
 
 def lora(rank: int, alpha: int, dropout: float) -> LoraConfig:

@@ -1,7 +1,8 @@
 """Reward functions, by TRL's contract: one number a completion, None where there is nothing to say.
 
 `f(prompts=, completions=, completion_ids=, <a list for each other key of the rows>, ...)`. Those of
-the package have a name; those of a project are the text of a file that its specification holds.
+ours have a name; those of a project are the text of a file that its specification holds; those of
+other packages are entry points, frozen by the hash of the package.
 """
 
 import importlib.util
@@ -9,6 +10,7 @@ from collections.abc import (
     Callable,
     Sequence,
 )
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from harness.training.chat import (
     contains_answer,
     is_answer,
 )
+from harness.training.reward_packages import entry_point, package_sha256
 
 Reward = Callable[..., list[float | None]]
 
@@ -50,11 +53,14 @@ NAMED: dict[str, Reward] = {"exact_match": exact_match, "contains": contains}
 
 def reward_functions(wanted: Sequence[RewardFunction], folder: Path) -> list[Reward]:
     """Sources are written to `folder`, where a traceback finds their lines. Raises RunError for a
-    source that is not what its hash says, UsageError for one without the function."""
-    return [
-        NAMED[one.name] if one.source is None else _of_source(one, folder / f"{place}.py")
-        for place, one in enumerate(wanted)
-    ]
+    source or a package that is not what its hash says, UsageError for one without the function."""
+    return [_function(one, folder / f"{place}.py") for place, one in enumerate(wanted)]
+
+
+def _function(wanted: RewardFunction, path: Path) -> Reward:
+    if wanted.package is not None:
+        return _of_package(wanted)
+    return NAMED[wanted.name] if wanted.source is None else _of_source(wanted, path)
 
 
 def text_of(completion: Any) -> str:
@@ -72,6 +78,26 @@ def _each(
         None if answer is None else float(right(text_of(completion), answer))
         for completion, answer in pairs
     ]
+
+
+def _of_package(wanted: RewardFunction) -> Reward:
+    assert wanted.package is not None
+    found, package = entry_point(wanted.package, wanted.name)
+    if (now := package_sha256(package)) != wanted.sha256:
+        raise RunError(
+            f"The package {wanted.package} {package.version} has the hash {now[:12]}; expected"
+            f" {(wanted.sha256 or '')[:12]} of {wanted.version}.",
+            hint="Install what the specification names, or make a new specification.",
+            code="reward_changed",
+        )
+    function = found.load()
+    if not callable(function):
+        raise UsageError(
+            f"{found.value} of {wanted.package} is no function.",
+            hint="Point the entry point to one.",
+            code="reward_missing",
+        )
+    return named(partial(function), wanted.name)
 
 
 def _of_source(wanted: RewardFunction, path: Path) -> Reward:

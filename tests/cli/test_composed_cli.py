@@ -1,6 +1,9 @@
 """The backend `composed` as a person types it: from rows and a composition to a judged adapter."""
 
 import json
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ pytest.importorskip("trl")
 
 from tests.cli.journey import UNSANDBOXED, Answer, Journey
 from tests.posttrain import programs
+from tests.training.test_composed import VERIFIER, installed
 from tests.training.tiny_model import save_tiny_model
 
 COLLECTED = Path(__file__).parents[1] / "traces/inputs/collected"
@@ -211,3 +215,29 @@ def test_from_a_real_transcript_to_an_adapter(tuning: Journey) -> None:
     assert first["channel/reward/rows"] > 0
     assert first["channel/dpo/loss"] == pytest.approx(0.6931, abs=1e-3)
     assert first["channel/distillation/weight"] == 10.0
+
+
+def test_a_verifier_of_a_package_is_frozen_by_the_projects_interpreter(
+    tuning: Journey, tmp_path: Path
+) -> None:
+    """An environment of the project's own, with a package that the harness's does not have."""
+    home = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+    (site,) = home.glob("lib/python3*/site-packages")
+    beside = [Path(sysconfig.get_path("purelib")), Path(__file__).parents[2]]
+    (site / "all.pth").write_text("".join(f"{path}\n" for path in beside))
+    installed(site, VERIFIER)
+    config = tuning.root / ".harness/config.toml"
+    config.write_text(f'interpreter = "{home}/bin/python"\n' + config.read_text())
+    words = 'functions = ["contains", "package:my-verifier:even"]'
+    text = COMPOSITION.replace('functions = ["contains", "rewards.py:brevity"]', words)
+    (tuning.root / "packaged.toml").write_text(text)
+    made = specified(tuning, composition="packaged.toml")
+    assert made.exit_code == 0, made.stdout + made.stderr
+    _, function = made.document["specification"]["composition"]["reward"]["functions"]
+    assert (function["package"], function["version"]) == ("my-verifier", "1.2")
+    assert len(function["sha256"]) == 64
+    (tuning.root / "packaged.toml").write_text(text.replace("my-verifier:even", "no-such:even"))
+    gone = specified(tuning, composition="packaged.toml")
+    assert gone.exit_code == 2
+    assert "no-such is not installed" in gone.stdout

@@ -50,7 +50,7 @@ def task_of(
 
 
 def ready(
-    task: TrainingTask, *, checkpointing: bool = False
+    task: TrainingTask, *, checkpointing: bool = False, away: float = 0.3
 ) -> tuple[ComposedTrainer, dict[str, Any]]:
     """A trainer away from its start, so that no channel's gradient is trivial, and the inputs of
     its first micro-batch."""
@@ -63,7 +63,7 @@ def ready(
         trainer.model.enable_input_require_grads()
     torch.manual_seed(3)
     for one in trained(trainer):
-        one.data.add_(0.3 * torch.randn_like(one))
+        one.data.add_(away * torch.randn_like(one))
     inputs = trainer._prepare_inputs(next(iter(trainer.get_train_dataloader())))
     return trainer, inputs
 

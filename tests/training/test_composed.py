@@ -34,6 +34,7 @@ from harness.training import rewards  # noqa: E402
 from harness.training.chat import prompt_ids  # noqa: E402
 from harness.training.collators import before_completions  # noqa: E402
 from harness.training.composed_trainer import ComposedTrainer  # noqa: E402
+from harness.training.reward_packages import described  # noqa: E402
 from harness.training.teachers import contexts, privileged  # noqa: E402
 from harness.training.trainers import composed  # noqa: E402
 from tests.training.composing import SHORT, gradient, ready, task_of, trained  # noqa: E402
@@ -435,3 +436,39 @@ def test_rewards_by_file_are_the_source_that_was_specified(tmp_path: Path) -> No
         rewards.reward_functions([replace(LENGTH, source=SOURCE + "#")], tmp_path)
     with pytest.raises(UsageError, match="no function"):
         rewards.reward_functions([replace(LENGTH, name="second")], tmp_path)
+
+
+def installed(folder: Path, body: str) -> None:
+    """A package with a verifier, as pip leaves it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "my_verifier.py").write_text(body)
+    told = folder / "my_verifier-1.2.dist-info"
+    told.mkdir(exist_ok=True)
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: my-verifier\nVersion: 1.2\n")
+    (told / "entry_points.txt").write_text("[harness.rewards]\neven = my_verifier:even\n")
+    names = ("my_verifier.py", f"{told.name}/METADATA", f"{told.name}/entry_points.txt")
+    (told / "RECORD").write_text("".join(f"{name},,\n" for name in names))
+
+
+VERIFIER = """def even(completions, **more):
+    return [float(len(one[0]["content"]) % 2 == 0) for one in completions]
+"""
+
+
+def test_a_verifier_of_a_package_is_what_was_frozen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    installed(site, VERIFIER)
+    monkeypatch.syspath_prepend(str(site))
+    frozen = RewardFunction(name="even", package="my-verifier", **described("my-verifier", "even"))
+    assert frozen.version == "1.2"
+    (function,) = rewards.reward_functions([frozen], tmp_path / "rewards")
+    said = [[{"role": "assistant", "content": text}] for text in ("ab", "abc")]
+    assert (function(completions=said), function.__name__) == ([1.0, 0.0], "even")
+    installed(site, VERIFIER + "# another\n")
+    with pytest.raises(RunError, match=r"my-verifier 1\.2 has the hash"):
+        rewards.reward_functions([frozen], tmp_path / "rewards")
+    for package, name in (("my-verifier", "odd"), ("nobody-wrote-this", "even")):
+        with pytest.raises(UsageError):
+            described(package, name)

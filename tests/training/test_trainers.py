@@ -38,7 +38,6 @@ from harness.training.trainers import (  # noqa: E402
     trl_grpo,
     trl_orpo,
     trl_sft,
-    unsloth_orpo,
 )
 from harness.training.trainers.budget import MARK  # noqa: E402
 from harness.training.trainers.program import run  # noqa: E402
@@ -297,13 +296,6 @@ def test_groups_need_two_completions() -> None:
     assert rewards.exact_match(said, ["42"] * 3) == [1.0, 0.0, 0.0]
     assert rewards.contains(said, ["42"] * 3) == [1.0, 1.0, 0.0]
     assert rewards.contains(said, ["42", None, "42"]) == [1.0, None, 0.0]
-
-
-def test_unsloth_is_refused_without_the_package(capsys: Any) -> None:
-    if unsloth_orpo.importlib.util.find_spec("unsloth") is not None:
-        pytest.skip("unsloth is installed")
-    assert unsloth_orpo.main() == 2
-    assert "pip install unsloth" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("backend", list(BACKENDS))

@@ -40,7 +40,6 @@ from harness.run_logger import RunLogger
 from harness.training.chat import read_rows
 from harness.training.language_model import (
     CPU_TIER,
-    four_bit,
     load_tokenizer,
 )
 from harness.training.model_program import answers_only
@@ -289,5 +288,5 @@ def _card(task: TrainingTask) -> dict[str, float | str]:
     return {
         "card": torch.cuda.get_device_name(0),
         "peak_memory_bytes": torch.cuda.max_memory_allocated(),
-        "base_weights": "nf4" if four_bit(tier) else str(task.spec["dtype"]),
+        "base_weights": str(task.spec["dtype"]),
     }

@@ -175,9 +175,7 @@ class TrainingTask:
     def model(self) -> Any:
         """The base model, ready for training."""
         spec = self.spec
-        return load_model(
-            spec.model_path, dtype=spec["dtype"], tier=spec["hardware_tier"], train=True
-        )
+        return load_model(spec.model_path, dtype=spec["dtype"], tier=spec["hardware_tier"])
 
     def lora(self) -> Any:
         numbers = self.spec.hyperparameters

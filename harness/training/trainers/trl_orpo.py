@@ -71,11 +71,9 @@ class MaskedORPOTrainer(ORPOTrainer):  # type: ignore[misc] # the library is not
         return self.beta * log_sigmoid, *rewards, log_sigmoid.mean(), ratio.mean()
 
 
-def trainer_of(task: TrainingTask, model: Any, adapter: Any) -> Any:
-    """The trainer of `model`; `adapter` is the LoRA that it is to get, None where it has one."""
-    rows = task.pairs(orpo_row)
-    whole = model if adapter is not None else model.get_base_model()
-    add_fused_lm_head(whole, outputs=("log_probs", "mean_logits"))
+def build(task: TrainingTask) -> Any:
+    rows, model = task.pairs(orpo_row), task.model()
+    add_fused_lm_head(model, outputs=("log_probs", "mean_logits"))
     settings = task.arguments(
         beta=task.spec.hyperparameters["beta"],
         max_length=task.spec.max_length,
@@ -87,12 +85,8 @@ def trainer_of(task: TrainingTask, model: Any, adapter: Any) -> Any:
         args=ORPOConfig(**settings),
         train_dataset=Dataset.from_list(rows),
         processing_class=task.tokenizer,
-        peft_config=adapter,
+        peft_config=task.lora(),
     )
-
-
-def build(task: TrainingTask) -> Any:
-    return trainer_of(task, task.model(), task.lora())
 
 
 if __name__ == "__main__":
