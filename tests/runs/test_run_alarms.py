@@ -93,6 +93,42 @@ def test_a_fatal_alarm_ends_the_run_and_leaves_its_seed_outstanding(
     assert verdict.verdict is Verdict.FAIL
 
 
+SILENT = """
+import sys
+from harness.run_logger import RunLogger
+
+with RunLogger.from_environment() as log:
+    log.start(total_epochs=40)
+    for epoch in range(40):
+        falling = 2 / (1 + epoch)
+        rising = falling if epoch < 15 else 1.7 ** (epoch - 14)
+        log.epoch(epoch, VALUES)
+        if epoch % 10 == 9:
+            weights = log.checkpoint_dir / f"{epoch}.pt"
+            weights.write_text(f"{epoch} {log.seed}")
+            log.checkpoint_saved(weights, epoch=epoch, final=epoch == 39)
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ('{"loss": rising}', "divergence"),
+        ('{"loss": rising, "kl_loss": 0.1}', "divergence"),
+        ('{"loss": rising, "reward": 0.1, "kl": 0.1}', "divergence"),
+        ('{"loss": float("nan") if epoch % 2 else falling}', "non_finite"),
+        ('{"loss": falling, "val_accuracy": 8.8}', "out_of_range"),
+    ],
+)
+def test_a_silent_fault_is_told_and_stands_at_the_gate(
+    project: Project, run_training: Trainer, values: str, code: str
+) -> None:
+    run_training(SILENT.replace("VALUES", values), seeds=[1])
+    assert code in codes(project)
+    findings = check_gate(project, "exp-0001").findings
+    assert any(f.code == "alarm_undiagnosed" and code in f.message for f in findings)
+
+
 @pytest.fixture
 def undisturbed(project: Project, root: Path, run_training: Trainer) -> Project:
     """A run with alarms that nobody stopped, because it had ended before; its plan stops on
