@@ -120,8 +120,10 @@ def train_apart(model: torch.nn.Module, rows: int, way: str, out: Path) -> tuple
     with RunLogger.from_environment() as log, DiLoCo(model, inner, log=log) as diloco:
         log.start(total_epochs=STEPS // diloco.config.steps)
         batches = batches_of(model, rows, diloco.replica)
-        while diloco.steps < STEPS:
-            loss = loss_of(model, batches[diloco.steps], autocast=CUDA)
+        # Who was killed needs time to come back.
+        steps = STEPS if way == "diloco" else 3 * STEPS
+        while diloco.steps < steps:
+            loss = loss_of(model, batches[diloco.steps % STEPS], autocast=CUDA)
             loss.backward()
             diloco.note(loss, tokens=rows * LENGTH)
             inner.step()

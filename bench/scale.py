@@ -1,6 +1,6 @@
 """Training on several GPUs of one host: DDP, FSDP2 and DiLoCo beside one GPU of the same run.
 
-    python bench/scale.py --gpus 2 [--record] [--minutes 8] [--models small,large]
+    python bench/scale.py --gpus 2 [--record] [--minutes 8] [--models small,large] [--ways one,ddp]
     python bench/scale.py --gpus 2 --tiny   # on a CPU with gloo: shows only that the program runs
 
 Random weights in float32, bfloat16 under autocast (FSDP2: its own mixed precision), rows of 2,048
@@ -14,7 +14,7 @@ parameters. Each way trains the same number of steps with the same rows a card.
 - loss: mean over cards of the last tenth; the curves lie in scale-curves.csv.
 - healed: DiLoCo, one replica ends itself with -9 in the second round, and is started again.
 
-`--record` writes docs/evidence/scale-N.json.
+`--record` writes docs/evidence/scale-N.json, with --ways scale-N-WAYS.json.
 """
 
 import argparse
@@ -34,6 +34,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 from _record import record  # noqa: E402  it needs the line above
 
 SYNC_EVERY, FRAGMENTS, MOST_SECONDS = 50, 2, 240
+WAYS = "one,ddp,fsdp2,diloco,healed"
 MEMBER = ROOT / "bench" / "_scale_member.py"
 Figures = dict[str, float | str]
 
@@ -56,6 +57,7 @@ def environment(way: str, given: argparse.Namespace) -> dict[str, str]:
         "sync_every": SYNC_EVERY // FRAGMENTS * fragments,
         "fragments": fragments,
         "open_ports": True,
+        "save_every": 1_000,  # a kept round of a billion parameters is 25 GB
         "join_s": 20,
         "timeout_s": 30,
     }
@@ -151,7 +153,7 @@ def main(given: argparse.Namespace) -> int:
     failed = 0
     for model in given.models.split(","):
         one = None
-        for way in ("one", "ddp", "fsdp2", "diloco"):
+        for way in (name for name in given.ways.split(",") if name != "healed"):
             cards = trained(way, model, given, until)
             if not cards:
                 failed += 1
@@ -162,7 +164,7 @@ def main(given: argparse.Namespace) -> int:
             figures |= {f"{model} {way}: {name}": value for name, value in told.items()}
             rows += curve(way, cards, model)
             print(model, way, json.dumps(told), flush=True)
-        if model == given.models.split(",")[0]:
+        if "healed" in given.ways and model == given.models.split(",")[0]:
             cards = trained("healed", model, given, until)
             failed += not cards
             figures |= healed(cards) if cards else {}
@@ -173,8 +175,10 @@ def main(given: argparse.Namespace) -> int:
         writer.writerows(rows)
     print(json.dumps(figures), flush=True)
     if given.record and not given.tiny:
-        name = f"scale-{given.gpus}"
-        record(name, f"python bench/scale.py --gpus {given.gpus} --record", figures, seed=0)
+        name, asked = f"scale-{given.gpus}", f"--gpus {given.gpus}"
+        if given.ways != WAYS:
+            name, asked = f"{name}-{given.ways.replace(',', '-')}", f"{asked} --ways {given.ways}"
+        record(name, f"python bench/scale.py {asked} --record", figures, seed=0)
     return int(failed > 0)
 
 
@@ -184,6 +188,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--models", default="small,large")
+    parser.add_argument("--ways", default=WAYS, help="one before those that are compared with it")
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--out", type=Path, default=Path())
     parser.add_argument("--record", action="store_true")
