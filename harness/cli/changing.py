@@ -10,7 +10,7 @@ from harness.cli.output import environment
 from harness.cli.person import caller_of
 from harness.cli.unguarded import warn_unguarded
 from harness.errors import HarnessError
-from harness.ledger.project import Project, open_project
+from harness.ledger.project import Project, open_project, origin_of
 from harness.rendering.derived import write_derived
 
 
@@ -32,6 +32,7 @@ def changing(
     """
     with open_project(start, environment(), restore=restore, new_config=new_config) as opened:
         project = replace(opened, caller=caller_of(environment(), opened.settings.state))
+        project.ledger.acts_as(origin_of(environment(), project.caller))
         if not again:
             warn_unguarded(project, environment())
         records = not (restore or deriving)

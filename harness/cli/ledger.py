@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from harness.artifacts.locate import Layout
+from harness.artifacts.moved import move_experiments
 from harness.cli.changing import changing
 from harness.cli.output import (
     CommandGroup,
@@ -18,10 +19,13 @@ from harness.cli.output import (
 )
 from harness.cli.person import require_person
 from harness.cli.reading import reading
+from harness.domain.ids import is_experiment_id
 from harness.domain.team_ledger import url_problem
 from harness.errors import UsageError
 from harness.ledger.exchange import export_facts, import_facts
+from harness.ledger.merging import merge_facts
 from harness.ledger.migrate import grants, migrate
+from harness.ledger.origins import newest_facts
 from harness.ledger.project import approve_config, open_layout
 from harness.ledger.travelling import (
     Ahead,
@@ -160,6 +164,48 @@ def grants_command(append: str | None, read: str | None, project: Path) -> None:
         )
     for line in grants(place.schema, append=append, read=read):
         click.echo(line)
+
+
+@command.command("merge")
+@FOLDER
+@project_option
+@json_option
+def merge_command(folder: Path | None, project: Path, as_json: bool) -> None:
+    """Import facts from FOLDER (default: memory/facts); an id of ours that they have changes.
+
+    References, words and folders get the new names; a decision records them. Must be run by a
+    person.
+    """
+    by = require_person("ledger merge", environment())
+    with changing(project, restore=True) as opened:
+        layout = opened.layout
+        merged = merge_facts(
+            opened.ledger,
+            folder or layout.facts_dir,
+            by=by,
+            taken=lambda name: is_experiment_id(name) and layout.experiment(name).exists(),
+        )
+        moved = move_experiments(layout, merged.names)
+        take_in(opened)
+        write_derived(opened, everything=True)
+    emit(
+        {"imported": merged.imported, "renamed": merged.names, "moved": moved},
+        f"imported {merged.imported} facts",
+        *(f"{old} is now {new}" for old, new in merged.names.items()),
+        as_json=as_json,
+    )
+
+
+@command.command("log")
+@click.option("--last", type=click.IntRange(min=1), default=20, show_default=True)
+@project_option
+@json_option
+def log_command(last: int, project: Path, as_json: bool) -> None:
+    """The newest facts: when, what kind, and who added each, on which host, in what role."""
+    with reading(project) as opened:
+        rows = newest_facts(opened.ledger, last)
+    lines = [f"{row.at}  {row.kind:<20} {row.origin or '-'}" for row in rows]
+    emit({"facts": [row._asdict() for row in rows]}, *lines, as_json=as_json)
 
 
 @command.command("import")

@@ -30,6 +30,7 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("scenario", "new"),
     ("scenario", "record"),
     ("ledger", "import"),
+    ("ledger", "merge"),
     ("ledger", "migrate"),
     ("ledger", "grants"),
     ("audit", "--accept"),

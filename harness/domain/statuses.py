@@ -41,6 +41,7 @@ class DecisionKind(StrEnum):
     ROLLBACK = "ROLLBACK"
     CANCEL = "CANCEL"
     BRANCH = "BRANCH"  # what the next experiment builds on
+    RENAME = "RENAME"  # two clones gave one id twice; who merged them renamed its own
     LOWER = "LOWER"  # a person ran agents' code with less isolation than works here
 
 

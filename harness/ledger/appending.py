@@ -36,12 +36,23 @@ _SPOOLED = "SELECT name FROM spooled WHERE name = :name"
 class Writer:
     """One open write transaction."""
 
-    def __init__(self, connection: Connection, *, writer: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        writer: str,
+        clock: Clock,
+        origin: str | None = None,
+        said: str | None = None,
+    ) -> None:
         self.connection = connection
         self.state = SqlState(connection)
         self._writer = writer
         self._clock = clock
         self._head = self._read_head()
+        self._origin = origin
+        # Of the hash of a fact behind which nobody else has written: it is known who goes on.
+        self._known = self._head is not None and self._head.hash == said
         self.appended: list[StoredFact] = []
 
     def append(self, fact: Fact) -> StoredFact:
@@ -59,6 +70,7 @@ class Writer:
             at=self._time(),
             kind=fact.KIND,
             body=body,
+            origin=None if self._known else self._origin,
         )
         columns = sealed.columns()
         insert = f"{facts.insert(columns)} RETURNING position"
@@ -66,7 +78,7 @@ class Writer:
         stored = replace(sealed, position=position)
         apply(self.state, stored)
         mark_stale(self.connection, stored)
-        self._head = stored
+        self._head, self._known = stored, True
         self.appended.append(stored)
         return stored
 
@@ -103,6 +115,14 @@ class LedgerWrites(LedgerPart):
     _text: Path | None
     anchors: Path
     writer: str
+    origin: str | None = None
+    """Who adds facts, where, in what role, e.g. "ada@desk person"; None: nobody said."""
+    _said: str | None = None
+    """The hash of the last fact that was added under `origin`."""
+
+    def acts_as(self, origin: str) -> None:
+        if origin != self.origin:
+            self.origin, self._said = origin, None
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Writer]:
@@ -124,6 +144,7 @@ class LedgerWrites(LedgerPart):
             path.unlink(missing_ok=True)
         if writer is not None and writer.appended:
             last = writer.appended[-1]
+            self._said = last.hash
             write_anchor(self.anchors, Anchor(writer=last.writer, seq=last.seq, hash=last.hash))
 
     @contextlib.contextmanager
@@ -133,7 +154,13 @@ class LedgerWrites(LedgerPart):
             if self._restoring:
                 require_anchored(connection, read_anchors(self.anchors), self._database.place)
             self.require_imported()
-            writer = Writer(connection, writer=self.writer, clock=self._clock)
+            writer = Writer(
+                connection,
+                writer=self.writer,
+                clock=self._clock,
+                origin=self.origin,
+                said=self._said,
+            )
             self._active.writer = writer
             try:
                 # In the same transaction: what was spooled happened before what is appended now,

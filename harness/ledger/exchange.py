@@ -14,6 +14,7 @@ from harness.ledger.facts import KINDS
 from harness.ledger.ledger import Ledger
 from harness.ledger.replay import facts_in_order, rebuild_state
 from harness.ledger.schema import facts
+from harness.ledger.store import Connection
 from harness.ledger.text_form import (
     DIFFERS,
     UNREADABLE,
@@ -67,37 +68,51 @@ def import_facts(ledger: Ledger, folder: Path) -> int:
     Raises LedgerDamagedError naming the fact that is damaged or differs from the ledger's, and
     RefusedError (id_clash) when two writers gave one id to different things.
     """
-    last: dict[str, StoredFact] = {}
-    fresh = 0
     with ledger.exclusive() as connection:
-        # Fact after fact: a large ledger does not fit into memory.
-        for path in text_files(folder):
-            for fact in read_chain(folder, path.name.removesuffix(SUFFIX)):
-                here = fact_at(connection, fact.writer, fact.seq)
-                if here is None:
-                    connection.insert(facts, [fact.columns()])
-                    last[fact.writer] = fact
-                    fresh += 1
-                elif here.data != fact.data:
-                    raise LedgerDamagedError(
-                        f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) in {folder} is not"
-                        f" the one in {ledger.place}.",
-                        hint="Run `harness ledger verify` to see which of the two was changed.",
-                    )
+        fresh, last = insert_facts(connection, ledger, folder)
         if not fresh:
             return 0
-        require_anchored(
-            connection, read_anchors(ledger.anchors), ledger.place, missing_allowed=True
-        )
-        _require_no_clash(facts_in_order(connection))
+        require_no_clash(facts_in_order(connection))
         # Imported facts belong between our own, and effects depend on the order: replay all.
         rebuild_state(connection)
-    for fact in last.values():
-        write_anchor(ledger.anchors, Anchor(writer=fact.writer, seq=fact.seq, hash=fact.hash))
+    anchor_facts(ledger, last)
     return fresh
 
 
-def _require_no_clash(all_facts: Iterable[StoredFact]) -> None:
+def insert_facts(
+    connection: Connection, ledger: Ledger, folder: Path
+) -> tuple[int, list[StoredFact]]:
+    """Store what the ledger lacks, without its effect: how many, and the last one of each writer.
+    Raises LedgerDamagedError."""
+    last: dict[str, StoredFact] = {}
+    fresh = 0
+    # Fact after fact: a large ledger does not fit into memory.
+    for path in text_files(folder):
+        for fact in read_chain(folder, path.name.removesuffix(SUFFIX)):
+            here = fact_at(connection, fact.writer, fact.seq)
+            if here is None:
+                connection.insert(facts, [fact.columns()])
+                last[fact.writer] = fact
+                fresh += 1
+            elif here.data != fact.data:
+                raise LedgerDamagedError(
+                    f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) in {folder} is not"
+                    f" the one in {ledger.place}.",
+                    hint="Run `harness ledger verify` to see which of the two was changed.",
+                )
+    if fresh:
+        known = read_anchors(ledger.anchors)
+        require_anchored(connection, known, ledger.place, missing_allowed=True)
+    return fresh, list(last.values())
+
+
+def anchor_facts(ledger: Ledger, last: Iterable[StoredFact]) -> None:
+    """After the commit."""
+    for fact in last:
+        write_anchor(ledger.anchors, Anchor(writer=fact.writer, seq=fact.seq, hash=fact.hash))
+
+
+def require_no_clash(all_facts: Iterable[StoredFact]) -> None:
     owners: dict[tuple[str, ...], tuple[str, int, str]] = {}
     for fact in all_facts:
         names = KINDS[fact.kind].MAKES
@@ -114,8 +129,8 @@ def _require_no_clash(all_facts: Iterable[StoredFact]) -> None:
                 f" {at}) and by writer {fact.writer} (fact {fact.seq}, {fact.at}). Nothing"
                 " was imported.",
                 hint=(
-                    "Two clones worked at the same time. Keep one clone's facts and repeat the"
-                    " other's experiments after importing them."
+                    "Two clones worked at the same time: `harness ledger merge` takes the others'"
+                    " facts in and renames this clone's own ids."
                 ),
                 code="id_clash",
             )

@@ -1,5 +1,7 @@
 """One opened project: its settings, paths, ledger and clock."""
 
+import os
+import platform
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,6 +20,7 @@ from harness.domain.grade import (
     Caller,
 )
 from harness.domain.late import Late, dataclass
+from harness.domain.plain_text import one_line
 from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.errors import ConfigError, RefusedError
@@ -25,6 +28,8 @@ from harness.files import atomic_write, private_folder
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.ledger import Ledger
 from harness.settings import Settings, load_settings
+
+_LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +150,15 @@ def open_project(
         restore=restore,
         text=layout.facts_dir,
     )
+    ledger.acts_as(origin_of(environment, caller))
     return Project(settings=settings, layout=layout, ledger=ledger, clock=used, caller=caller)
+
+
+def origin_of(environment: Mapping[str, str], caller: Caller) -> str:
+    """Who acts, on which host, in what role: "ada@desk person"."""
+    user = environment.get("USER") or environment.get("LOGNAME") or f"uid{os.getuid()}"
+    words = (one_line(word, _LONGEST_NAME) for word in (user, platform.node() or "unknown"))
+    return f"{'@'.join(words)} {caller}"
 
 
 def approve_config(layout: Layout, config: bytes) -> None:

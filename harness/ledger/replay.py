@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from harness.errors import LedgerDamagedError
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts import apply
+from harness.ledger.renames import read_renames
 from harness.ledger.schema import PROJECTIONS, Row, projections
 from harness.ledger.state import SqlState, state_tables
 from harness.ledger.store import Connection, DuplicateRowError
@@ -25,8 +26,9 @@ def stored(row: Row) -> StoredFact:
 
 def facts_in_order(connection: Connection) -> Iterator[StoredFact]:
     """By (time, writer, number): every clone agrees on this order, and it keeps each chain's."""
+    renames = read_renames(connection)
     for row in connection.stream("SELECT * FROM facts ORDER BY at, writer, seq"):
-        yield stored(row)
+        yield renames.today(stored(row))
 
 
 def rebuild_state(connection: Connection) -> None:

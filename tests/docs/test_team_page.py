@@ -1,17 +1,20 @@
 """docs/team.md: its commands, run on a real server."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.journey import make_project
+from tests.cli.journey import Journey, make_project
 from tests.postgres import Postgres, postgres
 
 __all__ = ["postgres"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "team.md"
+FIRST = "exp-0001"
+NEW = ("experiment", "new", "--hypothesis", "A wider net is better.")
 URL = "postgresql://db.example/harness"
 
 
@@ -21,13 +24,13 @@ def commands() -> list[list[str]]:
 
 
 def test_the_pages_commands_do_what_it_says(tmp_path: Path, postgres: Postgres) -> None:
-    pip, there, back, grants = commands()
+    pip, there, back, grants, *_ = commands()
     assert pip[:2] == ["pip", "install"]
     journey = make_project(tmp_path / "project", tmp_path / "home")
     for words in (
         ("init",),
         ("plan", "approve"),
-        ("experiment", "new", "--hypothesis", "A wider net is better."),
+        NEW,
     ):
         answer = journey.harness(*words)
         assert answer.exit_code == 0, answer.stderr
@@ -64,6 +67,41 @@ def test_the_pages_commands_do_what_it_says(tmp_path: Path, postgres: Postgres) 
     assert journey.harness("ledger", "verify").exit_code == 0
     opened = journey.harness("experiment", "show", "exp-0001")
     assert opened.exit_code == 0, opened.stderr
+
+
+def test_two_clones_merge_as_the_page_says(tmp_path: Path) -> None:
+    *_, log, worktree, merge = commands()
+    assert worktree[:3] == ["git", "worktree", "add"]
+    ours = make_project(tmp_path / "project", tmp_path / "home")
+    for words in (("init",), ("plan", "approve"), NEW):
+        answer = ours.harness(*words)
+        assert answer.exit_code == 0, answer.stderr
+    theirs = Journey(tmp_path / "theirs", tmp_path / "other-home")
+    shutil.copytree(ours.root, theirs.root)
+    theirs.home.mkdir()
+    assert theirs.harness("ledger", "import").exit_code == 0
+    for journey, hypothesis in ((theirs, "deeper"), (ours, "wider")):
+        opened = journey.harness(*NEW[:-1], f"A {hypothesis} net is better.", "--parent", FIRST)
+        assert opened.exit_code == 0, opened.stderr
+    refused = ours.harness("ledger", "import", "../theirs/.harness/memory/facts")
+    assert "harness ledger merge" in refused.stderr
+    merged = ours.harness(*merge[1:])
+    assert merged.exit_code == 0, merged.stderr
+    assert "exp-0002 is now exp-0003" in merged.stdout
+    folder = ours.root / ".harness" / "experiments"
+    assert sorted(path.name for path in folder.glob("exp-*")) == [FIRST, "exp-0003"]
+    page = (folder / "exp-0003" / "hypothesis.md").read_text("utf-8")
+    assert "exp-0003" in page
+    assert "exp-0002" not in page
+    shown = ours.harness("experiment", "show", "exp-0003", "--json").document
+    assert (shown["hypothesis"], shown["parent"]) == ("A wider net is better.", FIRST)
+    assert ours.harness("ledger", "verify").exit_code == 0
+    assert "RENAME" in (ours.root / ".harness" / "memory" / "DECISION_LOG.md").read_text("utf-8")
+    back = theirs.harness("ledger", "import", f"{ours.root}/.harness/memory/facts")
+    assert back.exit_code == 0, back.stderr
+    assert theirs.harness("ledger", "verify").exit_code == 0
+    told = theirs.harness(*log[1:], USER="ada").stdout
+    assert " person" in told
 
 
 def test_a_password_in_config_toml_is_refused_and_not_repeated(tmp_path: Path) -> None:

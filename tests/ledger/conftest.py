@@ -14,6 +14,7 @@ OVER_BOTH = {
     "test_ledger_anchors",
     "test_ledger_append",
     "test_ledger_exchange",
+    "test_ledger_merging",
     "test_ledger_parts",
     "test_ledger_rebuild",
     "test_ledger_text_parts",

@@ -37,6 +37,7 @@ from harness.ledger.facts.decision import (
     DecisionRecorded,
     HandOff,
     HandOffWritten,
+    IdsRenamed,
     Prior,
     PriorRecorded,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "HandOff",
     "HandOffWritten",
     "HeldOutQueried",
+    "IdsRenamed",
     "JudgeRecorded",
     "Judgement",
     "LogImported",

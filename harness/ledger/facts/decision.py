@@ -13,6 +13,7 @@ from harness.ledger.facts.base import (
     Body,
     Fact,
     LedgerPart,
+    Note,
     Readers,
     Row,
     Rows,
@@ -30,6 +31,8 @@ from harness.ledger.facts.base import (
     word,
 )
 from harness.ledger.facts.experiment import ExperimentMoved, find_experiment, summarise
+from harness.ledger.renames import KIND as RENAMED
+from harness.ledger.renames import noted_renames
 from harness.ledger.schema import (
     INTEGER,
     JSON,
@@ -98,6 +101,16 @@ class Decision(DecisionRecorded):
     @property
     def id(self) -> str:
         return self.decision
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdsRenamed(Note):
+    """Ids that this writer gave out before are called otherwise from here on: another clone gave
+    them out, too."""
+
+    KIND: ClassVar[str] = RENAMED
+    names: dict[str, str]  # old -> new
+    by: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,12 +264,12 @@ class DecisionLedger(LedgerPart):
             "SELECT f.position FROM facts AS f"
             " JOIN decisions AS d ON f.writer = d.writer AND f.seq = d.seq WHERE d.id = :decision"
         )
-        moves = self._rows(
-            f"SELECT * FROM facts WHERE kind = :kind AND position > ({place})",
-            kind=ExperimentMoved.KIND,
-            decision=decision,
-        )
-        return any(StoredFact(**row).body()["experiment"] == experiment for row in moves)
+        query = f"SELECT * FROM facts WHERE kind = :kind AND position > ({place})"
+        with self._database.read() as connection:
+            renames = noted_renames(connection)
+            moves = connection.rows(query, kind=ExperimentMoved.KIND, decision=decision)
+            facts = (renames.today(StoredFact(**row)) for row in moves)
+            return any(fact.body()["experiment"] == experiment for fact in facts)
 
     def record_decision(self, **fields: Any) -> Decision:
         """`fields`: those of DecisionRecorded without decision."""
@@ -297,4 +310,4 @@ def _prior(row: Row) -> Prior:
     return from_body(Prior, row["record"], at=row["at"], superseded_by=row["superseded_by"])
 
 
-FACTS: tuple[type[Fact], ...] = (DecisionRecorded, HandOffWritten, PriorRecorded)
+FACTS: tuple[type[Fact], ...] = (DecisionRecorded, HandOffWritten, PriorRecorded, IdsRenamed)
