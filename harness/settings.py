@@ -27,6 +27,7 @@ _KEYS = {
     "hooks",
     "launcher",
     "ledger",
+    "artifacts",
     "notify",
 }
 
@@ -56,6 +57,8 @@ class Settings:
     """Where commands of runs are started, a name of `runs.launchers`; None: on this machine."""
     ledger: str | None = None
     """The URL of a team's PostgreSQL, without a password; None: a file in the state directory."""
+    artifacts: str | None = None
+    """The URL of the store of checkpoints that machines share; None: there is none."""
     notify: Notify | None = None
     """Whom it tells what a person waits for."""
 
@@ -161,6 +164,7 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         hooks=_hooks(path, values),
         launcher=_text(path, values, "launcher"),
         ledger=_ledger(path, values),
+        artifacts=_artifacts(path, values),
         notify=read_notify(
             values.get("notify"),
             where=str(path),
@@ -280,6 +284,18 @@ def _hooks(path: Path, values: Mapping[str, object]) -> HooksMode | None:
             hint="`harness init --hooks` writes it.",
         )
     return None if value is None else HooksMode(value)
+
+
+def _artifacts(path: Path, values: Mapping[str, object]) -> str | None:
+    url = _text(path, values, "artifacts")
+    if url is not None and not re.fullmatch(r"(s3://[a-z0-9][^?#@]*|file:///[^?#]+)", url):
+        raise ConfigError(
+            f"{path}: artifacts names no store: expected s3://BUCKET/PREFIX or file:///FOLDER,"
+            " without keys.",
+            hint="What opens a bucket comes from the environment: AWS_PROFILE, AWS_ENDPOINT_URL.",
+            code="artifacts_url",
+        )
+    return url
 
 
 def _ledger(path: Path, values: Mapping[str, object]) -> str | None:

@@ -5,7 +5,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -99,8 +99,17 @@ def hash_path(path: Path, *, at_block: Callable[[], None] = lambda: None) -> str
     """
     if not path.is_dir():
         return hash_file(path, at_block=at_block)
-    pairs = [[relative, _entry(path / relative, at_block)] for relative in sorted(_names(path))]
-    return sha256_bytes(canonical_json(pairs))
+    return folder_hash({name: _entry(path / name, at_block) for name in _names(path)})
+
+
+def folder_hash(entries: Mapping[str, str]) -> str:
+    """Of a folder, by the hash of each entry."""
+    return sha256_bytes(canonical_json([[name, entries[name]] for name in sorted(entries)]))
+
+
+def link_hash(path: Path) -> str:
+    """Of a link: the text of its target."""
+    return sha256_bytes(b"link:" + os.fsencode(os.readlink(path)))
 
 
 def hash_file(path: Path, *, at_block: Callable[[], None] = lambda: None) -> str:
@@ -154,7 +163,7 @@ def _names(root: Path) -> Iterator[str]:
 
 def _entry(path: Path, at_block: Callable[[], None]) -> str:
     if path.is_symlink():
-        return sha256_bytes(b"link:" + os.fsencode(os.readlink(path)))
+        return link_hash(path)
     return hash_file(path, at_block=at_block)
 
 

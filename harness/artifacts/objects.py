@@ -66,19 +66,25 @@ def lay_out(source: Path, target: Path, sha256: str, *, mode: int) -> None:
     if not source.is_file():
         raise damaged(source, sha256, "missing")
     with open_regular(source) as reading:
-        # Never a hard link: whoever writes to the copy would write to the source.
-        descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "r+b") as writing:
-            os.fchmod(descriptor, mode)
-            digest = hashlib.sha256()
-            shared = _share(reading, writing)
-            while block := (writing if shared else reading).read(_BLOCK):
-                digest.update(block)
-                if not shared:
-                    writing.write(block)
-    if digest.hexdigest() != sha256:
+        actual = copy_hashed(reading, target, mode=mode)
+    if actual != sha256:
         target.unlink()
-        raise damaged(source, sha256, digest.hexdigest())
+        raise damaged(source, sha256, actual)
+
+
+def copy_hashed(reading: BinaryIO, target: Path, *, mode: int) -> str:
+    """As `lay_out`, of any bytes; returns the hash of what the new file holds."""
+    # Never a hard link: whoever writes to the copy would write to the source.
+    descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "r+b") as writing:
+        os.fchmod(descriptor, mode)
+        digest = hashlib.sha256()
+        shared = _share(reading, writing)
+        while block := (writing if shared else reading).read(_BLOCK):
+            digest.update(block)
+            if not shared:
+                writing.write(block)
+    return digest.hexdigest()
 
 
 def restore_object(objects: Path, sha256: str, source: Path) -> None:

@@ -145,7 +145,8 @@ def migrate_command(to: str, project: Path, as_json: bool) -> None:
 @click.option("--append", metavar="ROLE", help="A role that reads and adds facts.")
 @click.option("--read", metavar="ROLE", help="A role that only reads.")
 @project_option
-def grants_command(append: str | None, read: str | None, project: Path) -> None:
+@json_option
+def grants_command(append: str | None, read: str | None, project: Path, as_json: bool) -> None:
     """Print the SQL that lets roles use the team's ledger; its owner runs it with psql.
 
     No role can change or remove a fact.
@@ -162,8 +163,8 @@ def grants_command(append: str | None, read: str | None, project: Path) -> None:
             f"The ledger is the file {place}; roles are of a server.",
             hint="`harness ledger migrate postgresql://HOST/DATABASE` moves it to one.",
         )
-    for line in grants(place.schema, append=append, read=read):
-        click.echo(line)
+    lines = grants(place.schema, append=append, read=read)
+    emit({"sql": lines}, *lines, as_json=as_json)
 
 
 @command.command("merge")

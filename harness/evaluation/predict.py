@@ -7,21 +7,21 @@ only writable folder; also HOME and TMPDIR).
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from harness.artifacts.code_snapshot import Snapshot, materialise
-from harness.artifacts.content import hash_path, linked, open_regular
-from harness.artifacts.npz import BadFileError, hostile
+from harness.artifacts.content import linked
 from harness.artifacts.objects import ObjectDamagedError
 from harness.domain import variables
 from harness.domain.commands import passed_on, with_interpreter
 from harness.domain.sandbox import Completed, Confinement, Sandbox, machine_share
+from harness.domain.statuses import SandboxKind
 from harness.errors import UsageError
 from harness.evaluation import problems
+from harness.evaluation.checkpoint_copy import marks_of, require_unchanged
 from harness.evaluation.predictions_file import NAME, RawColumns, read_predictions
 from harness.evaluation.problems import Unscorable, last_lines, quoted
 from harness.evaluation.split_rows import SplitRows, fresh_ids, hand_out
@@ -104,6 +104,7 @@ def predict(
         # What cannot be confined is told here: a look is counted for rows that predict gets.
         sandbox.command(words, confinement, environment=environment)
         command.before()
+        before = marks_of(command.checkpoint)
         completed = sandbox.run(
             words,
             confinement=confinement,
@@ -112,7 +113,9 @@ def predict(
             timeout_s=command.limits.predict_seconds,
             memory_bytes=command.limits.memory_bytes,
         )
-        require_unchanged(command.checkpoint, command.checkpoint_hash)
+        # A sandbox shows it read-only; hashed again where something changed all the same.
+        if sandbox.kind is SandboxKind.NONE or marks_of(command.checkpoint) != before:
+            require_unchanged(command.checkpoint, command.checkpoint_hash)
         _require_done(completed, command, fresh)
         columns = read_predictions(output, rows=len(order), limit=command.limits.predictions_bytes)
     return RawPredictions(ids=ids, columns=columns, seconds=completed.seconds)
@@ -244,83 +247,3 @@ def _absent_file(
     elsewhere = path.parts[:1] in ((), (os.pardir,))
     kept_out = not {path, *path.parents}.isdisjoint(map(PurePosixPath, left_out))
     return None if elsewhere or kept_out or str(path) in held else str(path)
-
-
-def copy_checkpoint(source: Path, target: Path, *, root: Path, expected: str) -> Path:
-    """A read-only copy of the file or folder `source` in the folder `target`, as `<hash><suffix>`.
-    Raises Unscorable unless `source` is below `root` and holds regular files only."""
-    # A link on the way there, or inside, could lead to labels that predict must not see.
-    resolved = source.resolve()
-    if not resolved.exists():
-        raise Unscorable(problems.checkpoint_missing(source.name, "is not there any more"))
-    if source.is_symlink() or not resolved.is_relative_to(root.resolve()):
-        raise Unscorable(
-            problems.checkpoint_missing(source.name, "is a link or lies outside the project")
-        )
-    copy = target / f"{expected}{resolved.suffix if resolved.is_file() else ''}"
-    try:
-        with hostile("cannot be copied"):
-            if resolved.is_dir():
-                _copy_folder(resolved, copy)
-            else:
-                _copy_file(resolved, copy)
-            # The copy is hashed, not the source: nobody can change it between the check and its
-            # use.
-            actual = hash_path(copy)
-    except UsageError as error:
-        why = f"cannot be copied: {error.message}"
-        raise Unscorable(problems.checkpoint_missing(source.name, why)) from error
-    except BadFileError as error:
-        raise Unscorable(problems.checkpoint_missing(source.name, error.what)) from error
-    if actual != expected:
-        raise Unscorable(
-            problems.checkpoint_changed("changed since its run ended", expected, actual)
-        )
-    return copy
-
-
-def require_unchanged(copy: Path, expected: str) -> None:
-    """Raises Unscorable when predict changed its checkpoint, as it can without a sandbox."""
-    try:
-        actual = "a link" if copy.is_symlink() else hash_path(copy)
-    except (UsageError, OSError, ValueError, RuntimeError):
-        actual = "nothing that can be read"
-    if actual != expected:
-        raise Unscorable(
-            problems.checkpoint_changed("was changed by the predict command", expected, actual)
-        )
-
-
-def _copy_folder(source: Path, target: Path) -> None:
-    """Copy files, and links among them as links. Raises UsageError for a link that leads out of the
-    folder: what it leads to is not what was recorded."""
-    for link in _copy_entries(source, target):
-        # Looked at in the copy, which nobody changes any more, and through all that it passes.
-        if not (link.exists() and link.resolve().is_relative_to(target.resolve())):
-            raise UsageError(
-                f"{link.name} in it is a link that leads out of it, or nowhere.",
-                hint="Link by relative paths within the checkpoint, or save regular files.",
-            )
-
-
-def _copy_entries(source: Path, target: Path) -> list[Path]:
-    """The links that were copied."""
-    links = []
-    target.mkdir()
-    with os.scandir(source) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            copy = target / entry.name
-            if entry.is_symlink():
-                copy.symlink_to(os.readlink(entry.path))
-                links.append(copy)
-            elif entry.is_dir(follow_symlinks=False):
-                links += _copy_entries(Path(entry.path), copy)
-            else:
-                _copy_file(Path(entry.path), copy)
-    return links
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    with open_regular(source, follow=False) as reading, target.open("xb") as writing:
-        shutil.copyfileobj(reading, writing, 1 << 20)
-    target.chmod(0o444)

@@ -7,13 +7,13 @@ from tempfile import TemporaryDirectory
 
 from harness.domain.findings import Finding
 from harness.domain.sandbox import Sandbox
+from harness.evaluation.checkpoint_copy import copy_checkpoint
 from harness.evaluation.evaluate_run import (
     Call,
     EvaluationRequest,
     command_of,
     predicted,
 )
-from harness.evaluation.predict import copy_checkpoint
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.split_rows import load_rows, shuffled
 from harness.evaluation.truth import read_truth

@@ -15,9 +15,9 @@ from harness.artifacts.content import hash_path
 from harness.domain.findings import Finding
 from harness.evaluation import problems
 from harness.evaluation.check_predictions import differing
+from harness.evaluation.checkpoint_copy import copy_checkpoint
 from harness.evaluation.near_weights import near
 from harness.evaluation.perturbed import Change, perturbed
-from harness.evaluation.predict import copy_checkpoint
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import Columns
 

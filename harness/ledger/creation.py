@@ -8,8 +8,10 @@ import stat
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.clock import Clock
+from harness.domain.late import later
 from harness.domain.team_ledger import Place
 from harness.errors import LedgerDamagedError, NotFoundError
 from harness.files import private_folder, sync_directory
@@ -20,6 +22,11 @@ from harness.ledger.schema import meta
 from harness.ledger.state_version import create_tables, require_state_version, update_state
 from harness.ledger.store import Connection, Database
 from harness.ledger.text_form import text_files
+
+if TYPE_CHECKING:
+    from harness.ledger import postgres
+else:
+    postgres = later("harness.ledger.postgres")  # SQLAlchemy: only where a server is asked for
 
 _NETWORK_TYPES = (
     {"9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs"}
@@ -45,9 +52,7 @@ def open_database(
     LedgerError, and NotFoundError (ledger_missing)."""
     if isinstance(place, Path):
         return _open_file(place, clock=clock, read_only=read_only, busy_seconds=busy_seconds)
-    from harness.ledger.postgres import open_server  # SQLAlchemy: only where it is asked for
-
-    return open_server(place, clock=clock, read_only=read_only, busy_seconds=busy_seconds)
+    return postgres.open_server(place, clock=clock, read_only=read_only, busy_seconds=busy_seconds)
 
 
 def _open_file(path: Path, *, clock: Clock, read_only: bool, busy_seconds: float) -> Database:
@@ -87,19 +92,15 @@ def create_database(place: Place, *, writer: str, clock: Clock) -> None:
     if isinstance(place, Path):
         _create_file(place, writer=writer, clock=clock)
         return
-    from harness.ledger.postgres import create_server
-
     private_folder(place.folder)
-    create_server(place, writer=writer, clock=clock)
+    postgres.create_server(place, writer=writer, clock=clock)
 
 
 def is_made(place: Place, clock: Clock) -> bool:
     """Whether there is something where the ledger belongs."""
     if isinstance(place, Path):
         return place.exists()
-    from harness.ledger.postgres import is_made as is_made_there
-
-    return is_made_there(place, clock=clock)
+    return postgres.is_made(place, clock=clock)
 
 
 def _create_file(path: Path, *, writer: str, clock: Clock) -> None:

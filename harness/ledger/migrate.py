@@ -8,8 +8,10 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.clock import Clock
+from harness.domain.late import later
 from harness.domain.team_ledger import Place
 from harness.errors import LedgerDamagedError, RefusedError
 from harness.ledger.creation import create_database, is_made
@@ -19,6 +21,11 @@ from harness.ledger.schema import TABLES, Row, facts, meta, spooled
 from harness.ledger.state_version import MIGRATING, MOVED, make_state, state_version
 from harness.ledger.store import Connection, Database
 from harness.ledger.verify import verify
+
+if TYPE_CHECKING:
+    from harness.ledger import postgres
+else:
+    postgres = later("harness.ledger.postgres")
 
 _BATCH = 1000
 _PATIENCE = 30.0
@@ -63,9 +70,7 @@ def _opened(target: Place, clock: Clock) -> Database:
         return FileDatabase(
             target, clock=clock, read_only=False, busy_seconds=_PATIENCE, network=False
         )
-    from harness.ledger.postgres import ServerDatabase
-
-    return ServerDatabase(target, clock=clock, read_only=False, busy_seconds=_PATIENCE)
+    return postgres.ServerDatabase(target, clock=clock, read_only=False, busy_seconds=_PATIENCE)
 
 
 def _copy(here: Connection, database: Database, writer: str) -> int:

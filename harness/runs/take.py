@@ -20,7 +20,7 @@ from harness.domain.records import TAKEN, Run
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, SandboxKind
 from harness.errors import RefusedError
-from harness.evaluation.predict import copy_checkpoint
+from harness.evaluation.checkpoint_copy import copy_checkpoint
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scores import counted_runs
 from harness.gates.alarms import undiagnosed_runs

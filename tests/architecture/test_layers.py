@@ -25,6 +25,10 @@ MAY_USE_VENDORED = {
 }
 ONLY_IN: dict[str, set[str]] = {
     "jinja2": {"rendering", "projections"},
+    "sqlalchemy": {"ledger"},
+    "psycopg": {"ledger"},
+    "fsspec": {"artifacts"},
+    "botocore": {"artifacts"},
     "claude_agent_sdk": {"driver"},
     "mcp": {"driver"},
     "anyio": {"driver"},

@@ -70,7 +70,7 @@ def test_the_pages_commands_do_what_it_says(tmp_path: Path, postgres: Postgres) 
 
 
 def test_two_clones_merge_as_the_page_says(tmp_path: Path) -> None:
-    *_, log, worktree, merge = commands()
+    log, worktree, merge, *_ = commands()[4:]
     assert worktree[:3] == ["git", "worktree", "add"]
     ours = make_project(tmp_path / "project", tmp_path / "home")
     for words in (("init",), ("plan", "approve"), NEW):

@@ -1,10 +1,11 @@
 import os
 import shutil
+import time
 
 import pytest
 
 from harness.artifacts.content import hash_path
-from harness.evaluation.predict import copy_checkpoint, require_unchanged
+from harness.evaluation.checkpoint_copy import copy_checkpoint, marks_of, require_unchanged
 from harness.evaluation.problems import Unscorable
 
 
@@ -97,6 +98,39 @@ def test_a_pipe_is_refused_and_not_waited_for(place):
     folder.mkdir()
     os.mkfifo(folder / "w.bin")
     assert refused(place, folder, "0" * 64) == "checkpoint_missing"
+
+
+def test_a_folder_is_hashed_while_it_is_copied_as_it_is_hashed_in_its_place(place):
+    folder = place / "project" / "folder"
+    for name in ("b", "a/c", "a/b/d", "a.b"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(name.encode())
+    expected = hash_path(folder)
+    copy = copy_checkpoint(folder, place / "copies", root=place / "project", expected=expected)
+    assert hash_path(copy) == expected
+
+
+@pytest.mark.parametrize("how", ["bytes", "added", "removed", "mode"])
+def test_marks_tell_every_change_also_under_the_old_time(place, how):
+    folder = place / "project" / "folder"
+    folder.mkdir()
+    one = folder / "w.bin"
+    one.write_bytes(b"weights")
+    marks = marks_of(folder)
+    assert marks_of(folder) == marks
+    assert len(marks) == 2
+    known = one.stat()
+    time.sleep(0.02)  # the clock of the file system ticks
+    if how == "bytes":
+        one.write_bytes(b"WEIGHTS")
+        os.utime(one, ns=(known.st_atime_ns, known.st_mtime_ns))
+    elif how == "added":
+        (folder / "x").touch()
+    elif how == "removed":
+        one.unlink()
+    else:
+        one.chmod(0o600)
+    assert marks_of(folder) != marks
 
 
 def test_changes_before_and_after_are_named(place):
