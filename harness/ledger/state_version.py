@@ -14,7 +14,7 @@ from harness.ledger.replay import rebuild_state
 from harness.ledger.schema import KEPT, TABLES, Table, facts
 from harness.ledger.store import Connection, Database
 
-STATE_VERSION = 19
+STATE_VERSION = 20
 """Raise it with every change of a state table, or of what a fact does to one."""
 
 

@@ -20,6 +20,7 @@ from harness.ledger.facts import (
     GateModeSet,
     HandOffWritten,
     HeldOutQueried,
+    IdsRenamed,
     JudgeRecorded,
     LogImported,
     LoopEnded,
@@ -52,6 +53,10 @@ def judge_recorded(digit: str) -> JudgeRecorded:
         python="3.11.7",
         by="human:ada",
     )
+
+
+def ids_renamed() -> IdsRenamed:
+    return IdsRenamed(names={"exp-9001": "exp-9002"}, by="human:ada")
 
 
 def benchmark_approved() -> BenchmarkApproved:

@@ -7,6 +7,7 @@ from ledger_samples import (
     evaluated,
     full_ledger,
     gate_mode_set,
+    ids_renamed,
     judge_recorded,
     program,
     read_state,
@@ -54,6 +55,7 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
         ledger.append(judge_recorded("a"))
         ledger.append(judge_recorded("b"))
         ledger.append(released("exp-0001"))
+        ledger.append(ids_renamed())
         newest = ledger.recorded_judge(ledger.writer)
         assert newest is not None
         assert (newest.sha256, ledger.recorded_judge("another")) == ("b" * 64, None)

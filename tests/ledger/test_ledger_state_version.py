@@ -12,6 +12,7 @@ from ledger_samples import (
     evaluated,
     full_ledger,
     gate_mode_set,
+    ids_renamed,
     judge_recorded,
     judged,
     open_ledger,
@@ -36,7 +37,7 @@ from tests.memory_state import replay
 
 FACTS = Path(__file__).with_name("state_facts.jsonl")
 """Facts as a ledger of STATE_OF's version stored them: the life of `compared_ledger`."""
-STATE_OF = {19: "28d26df34ad32b3678817baeee8424f3940feac30df2117484be76f23342af61"}
+STATE_OF = {20: "e931c5a5a9c755cfbce43cc5def1687134257ef1da03ab9b2dd4017bd84b0010"}
 """Version -> hash of what FACTS add up to."""
 NEXT = STATE_VERSION + 1
 
@@ -230,6 +231,7 @@ def compared_ledger(folder):
     ledger.append(released("exp-0003"))
     ledger.append(reproduced("exp-0003", "exp-0002"))
     ledger.append(gate_mode_set("supervised"))
+    ledger.append(ids_renamed())
     return ledger
 
 
