@@ -114,6 +114,7 @@ PROOFS = (
     "tests/training/test_trainers.py",
     "tests/weather/test_clocks.py",
     "tests/weather/test_in_a_files_place.py",
+    "tests/weather/test_outputs.py",
     "tests/weather/test_refused_calls.py",
     "tests/weather/test_small_disks.py",
     "tests/workflows/",
@@ -179,6 +180,7 @@ IN_CI = (
     "tests/training/test_hf_callback.py",
     "tests/training/test_trainers.py",
     "tests/weather/test_in_a_files_place.py",
+    "tests/weather/test_outputs.py",
     "tests/weather/test_refused_calls.py",
 )
 """The proofs that `.ci/run` runs too: of each kind one, and those of what the grade rests on."""
