@@ -118,6 +118,7 @@ AREAS = (
     "Ledger and projections",
     "Hooks, doctor, plugin",
     "Installing",
+    "Bad weather",
     "Hostile input",
     "Transcripts",
 )
