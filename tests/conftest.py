@@ -111,6 +111,7 @@ PROOFS = (
     "tests/training/test_resume_proof.py",
     "tests/training/test_composed.py",
     "tests/cli/test_composed_cli.py",
+    "tests/cli/test_own_transcripts.py",
     "tests/training/test_trainers.py",
     "tests/weather/test_clocks.py",
     "tests/weather/test_in_a_files_place.py",
