@@ -42,6 +42,7 @@ class DecisionKind(StrEnum):
     CANCEL = "CANCEL"
     BRANCH = "BRANCH"  # what the next experiment builds on
     RENAME = "RENAME"  # two clones gave one id twice; who merged them renamed its own
+    WATCHDOG = "WATCHDOG"  # a session that found out nothing was nudged or ended
     LOWER = "LOWER"  # a person ran agents' code with less isolation than works here
 
 

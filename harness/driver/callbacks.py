@@ -4,7 +4,7 @@ A call on which the policy has no opinion is allowed: the sandbox limits what it
 one the receipt says `unsandboxed`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
 from claude_agent_sdk import HookCallback, HookMatcher
@@ -12,6 +12,8 @@ from claude_agent_sdk import HookCallback, HookMatcher
 from harness.clock import iso
 from harness.contract.roles import MOST_REMINDERS
 from harness.domain.statuses import SandboxKind
+from harness.driver import watchdog
+from harness.driver.circles import Circles, Due
 from harness.driver.run_news import AlarmNews
 from harness.driver.session import Hooks
 from harness.driver.tool_context import ToolContext
@@ -44,6 +46,9 @@ class Guard:
         self._on_alarm = on_alarm
         self._reminders = 0
         self._alarms = AlarmNews(context.project)
+        self._circles = Circles()
+        self.ended = ""
+        """Why the session was ended from here; empty while it was not."""
 
     def hooks(self) -> Hooks:
         """The guard fails closed; observers and the reminder fail open."""
@@ -91,17 +96,30 @@ class Guard:
     async def after_tool(
         self, payload: Any, _tool_use_id: str | None, _context: Any
     ) -> dict[str, Any]:
-        """Record a sign of life, and pass on each new alarm of the detectors once."""
+        """Record a sign of life, pass on each new alarm of the detectors once, and tell or end a
+        session that finds out nothing."""
         self._context.pulse.beat()
         news = self._alarms.new(self._context.current)
-        if not news:
-            return {}
         for text in news:
             self._on_alarm(text)
+        due = self._due(payload)
+        if due is Due.END:
+            self.ended = watchdog.end(self._context, self._circles)
+            return {"continue_": False, "stopReason": self.ended}
+        if due is Due.NUDGE:
+            news = [*news, watchdog.nudge(self._context, self._circles)]
+        if not news:
+            return {}
         event = payload["hook_event_name"]
         return {
             "hookSpecificOutput": {"hookEventName": event, "additionalContext": "\n".join(news)}
         }
+
+    def _due(self, payload: Mapping[str, Any]) -> Due:
+        context = self._context
+        self._circles.take(payload)
+        waits = context.current is not None and context.is_running(context.current)
+        return self._circles.due(context.project.ledger.position(), waits=waits)
 
     async def before_stop(
         self, payload: Any, _tool_use_id: str | None, _context: Any

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from harness.artifacts.trees import this_tree
 from harness.contract.roles import ROLE_BY_NAME, TOOL_PREFIX
 from harness.domain.sandbox import Sandbox
+from harness.driver import watchdog
 from harness.driver.callbacks import Guard
 from harness.driver.environment import (
     SessionFolders,
@@ -177,6 +178,11 @@ class RoleSessions:
                     pulse=context.pulse,
                     on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
                 )
+            if outcome.silent:
+                watchdog.silent(context, spec.silence_seconds)
+            if guard.ended:
+                ending = SessionEnding.FAILED
+                outcome = replace(outcome, outcome=ending, detail=guard.ended[:500])
             outcome = voided(named(outcome, self._gateway, spec.session), self._gateway)
         finally:
             self._project.ledger.append(

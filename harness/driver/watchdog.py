@@ -1,0 +1,65 @@
+"""What the watchdog does with a session that finds out nothing: nudge, end for a fresh one with a
+hand-off. Each is a decision with its evidence; the loop's own limits escalate and stop."""
+
+from harness.decisions.experiments import decide, write_hand_off
+from harness.domain.statuses import DecisionKind
+from harness.driver.circles import END_AT, NUDGE_AT, Circles
+from harness.driver.tool_context import ToolContext
+
+BY = "harness"
+NUDGE = (
+    "harness: your last {n} calls of {tool} brought the answers that you had. Do what is left to do"
+    " in another way, or end your turn and say what is in the way."
+)
+ENDED = "talked in circles"
+
+
+def nudge(context: ToolContext, circles: Circles) -> str:
+    """What the session is told; recorded."""
+    evidence = (
+        f"{circles.repeated} calls in a row, the last of {circles.tool}, brought no new answer"
+    )
+    _record(context, "Nudge it.", "Leave it alone; end it.", f"{evidence}.")
+    circles.told(context.project.ledger.position())
+    return NUDGE.format(n=NUDGE_AT, tool=circles.tool)
+
+
+def end(context: ToolContext, circles: Circles) -> str:
+    """Why the session ends; recorded, with a hand-off for the fresh one."""
+    reason = (
+        f"{END_AT} calls in a row, the last of {circles.tool}, brought no new answer, also after it"
+        " was told; and no fact was recorded meanwhile"
+    )
+    _record(
+        context, "End it; its step begins again in a fresh session.", "Nudge it again.", reason
+    )
+    write_hand_off(
+        context.project,
+        text=f"Session {context.session} was ended: {reason}. Its work is not done; go another"
+        " way.",
+        by=BY,
+        session=context.session,
+        experiment=context.current,
+    )
+    return f"{ENDED}: {reason}"
+
+
+def silent(context: ToolContext, seconds: float) -> None:
+    """A session that was cut for its silence."""
+    reason = f"No message, and no tool or hook of the harness at work, for {seconds:g} s."
+    _record(context, "End it; its step begins again in a fresh session.", "Wait longer.", reason)
+
+
+def _record(context: ToolContext, choice: str, alternatives: str, reason: str) -> None:
+    about = context.current or "no experiment yet"
+    decide(
+        context.project,
+        kind=DecisionKind.WATCHDOG,
+        experiment=None,
+        by=BY,
+        context=f"Session {context.session} ({context.role.name}), {about}.",
+        choice=choice,
+        alternatives=alternatives,
+        reason=reason,
+        confidence="medium",
+    )
