@@ -247,6 +247,18 @@ def test_negated_rows_inside_the_train_table_itself(tmp_path: Path) -> None:
     assert refused(found) == ["held_out_elsewhere"], found
 
 
+def test_the_table_from_which_the_splits_were_drawn_is_named(tmp_path: Path) -> None:
+    """../shared/cases/second/first-hour/heldout-superset."""
+    lines = ["id,a,b,c,y"]
+    for table in (TRAIN, VALIDATION, HELD_OUT):
+        for name, x, y in zip(table["id"], table["x"], table["y"], strict=True):
+            lines.append(",".join(map(str, [name, *x[:3].round(6), y])))
+    (tmp_path / "all.csv").write_text("\n".join(lines))
+    found = looked(tmp_path)
+    assert refused(found) == ["held_out_elsewhere"], found
+    assert "all.csv: 200 of 200" in found.refusals()[0].message
+
+
 def test_labels_beside_ids_in_any_order(tmp_path: Path) -> None:
     names = np.array(["a", "b", "c"])[HELD_OUT["y"]]
     lines = [f"{HELD_OUT['id'][row]},{names[row]},{row % 5}" for row in ORDER]
