@@ -5,13 +5,13 @@ import os
 
 import torch
 
-from train import Beam, read
+from beam import network, read
 
 ids, x, _ = read(os.environ["HARNESS_INPUTS"])
-model = Beam()
-model.net.load_state_dict(torch.load(os.environ["HARNESS_CHECKPOINT"], weights_only=True))
+model = network()
+model.load_state_dict(torch.load(os.environ["HARNESS_CHECKPOINT"], weights_only=True))
 with torch.no_grad():
-    strengths = model(x).tolist()
+    strengths = model(x)[:, 0].tolist()
 with open(os.environ["HARNESS_PREDICTIONS"], "w", newline="") as stream:
     writer = csv.writer(stream)
     writer.writerow(["id", "prediction"])

@@ -1,34 +1,20 @@
 """How strong is a beam? A Lightning module with the harness's callback."""
 
-import csv
 import os
 
 import torch
 from lightning.pytorch import LightningModule, Trainer, seed_everything
 from torch.utils.data import DataLoader, TensorDataset
 
-EPOCHS, WIDTH, RATE = 40, 32, 0.01
-INPUTS = ("width", "height", "length")
+from beam import network, read
 
-
-def read(path):
-    """(ids, inputs, strengths); the strengths are missing in the rows that predict gets."""
-    with open(path, newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    x = torch.tensor([[float(row[name]) for name in INPUTS] for row in rows])
-    return (
-        [row["id"] for row in rows],
-        x,
-        [float(row["strength"]) for row in rows if "strength" in row],
-    )
+EPOCHS, RATE = 40, 0.01
 
 
 class Beam(LightningModule):
     def __init__(self):
         super().__init__()
-        self.net = torch.nn.Sequential(
-            torch.nn.Linear(3, WIDTH), torch.nn.ReLU(), torch.nn.Linear(WIDTH, 1)
-        )
+        self.net = network()
 
     def forward(self, x):
         return self.net(x)[:, 0]

@@ -1,5 +1,6 @@
 """Answers requests with a checkpoint of train.py: of the answers that it was taught, the likeliest next word."""
 
+import csv
 import json
 import os
 from pathlib import Path
@@ -15,10 +16,11 @@ model = LlamaForCausalLM.from_pretrained(folder).eval()
 answers = json.loads((folder / "answers.json").read_text())
 places = [tokenizer.convert_tokens_to_ids(answer) for answer in answers]
 rows = read(os.environ["HARNESS_INPUTS"])
-with open(os.environ["HARNESS_PREDICTIONS"], "w", encoding="utf-8") as stream:
+with open(os.environ["HARNESS_PREDICTIONS"], "w", encoding="utf-8", newline="") as stream:
+    writer = csv.writer(stream)
+    writer.writerow(["id", "prediction"])
     for row in rows:
         asked = tokenizer(f"{row['prompt']} ?", return_tensors="pt")["input_ids"]
         with torch.no_grad():
             last = model(asked).logits[0, -1]
-        answer = answers[int(last[places].argmax())]
-        stream.write(json.dumps({"id": row["id"], "prediction": answer}) + "\n")
+        writer.writerow([row["id"], answers[int(last[places].argmax())]])

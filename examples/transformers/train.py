@@ -5,7 +5,6 @@ import os
 from collections import Counter
 
 import torch
-from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
 EPOCHS, WIDTH, LENGTH, RATE = 12, 32, 12, 5e-3
 TEAMS = ("billing", "delivery", "login")
@@ -26,6 +25,14 @@ def encoded(rows, words):
 
 
 def main():
+    # Here, and not above: predict.py imports this file too, and needs no trainer.
+    from transformers import (
+        BertConfig,
+        BertForSequenceClassification,
+        Trainer,
+        TrainingArguments,
+    )
+
     from harness.run_logger import RunLogger
     from harness.training.transformers_callback import TransformersCallback
 
