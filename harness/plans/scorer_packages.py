@@ -6,6 +6,7 @@ Wheels alone are installed: they run nothing while they are. What is compiled is
 counts like a source; nothing is written there later.
 """
 
+import functools
 import importlib.util
 import os
 import shutil
@@ -17,6 +18,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from harness.artifacts.content import hash_file
+from harness.artifacts.looked import seen
 from harness.domain.late import Late, dataclass
 from harness.domain.plain_text import one_line
 from harness.errors import PlanError
@@ -123,13 +125,13 @@ def _run(
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _refused(packages, one_line(str(error), _WIDEST), "Look at what it says") from error
     if strict and done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        why = one_line(said[-1] if said else "no message", _WIDEST)
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
+        told = [line for line in said if line.lower().startswith("error")] or said
         raise _refused(
             packages,
-            why.removeprefix("ERROR: ").rstrip("."),
+            one_line(told[-1], _WIDEST).removeprefix("ERROR: ").rstrip("."),
             "Correct oracle.packages or the connection; without a network name a folder of wheels"
-            " (`PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER`)",
+            " (`PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER`, of uv `UV_OFFLINE=1 UV_FIND_LINKS=FOLDER`)",
         )
 
 
@@ -164,11 +166,17 @@ def _installed(folder: Path) -> list[str]:
 
 def _digest(folder: Path) -> str:
     """Of every file, by its path; of a link by where it leads."""
-    parts = []
+    looks = []
     for place, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted([*names, *(one for one in folders if Path(place, one).is_symlink())]):
+        for name in [*names, *(one for one in folders if Path(place, one).is_symlink())]:
             path = Path(place, name)
             link = os.readlink(path) if path.is_symlink() else ""
-            parts.append([str(path.relative_to(folder)), link or hash_file(path)])
-    return sha256_bytes(canonical_json(sorted(parts)))
+            looks.append((str(path.relative_to(folder)), link, *seen(path.lstat())))
+    return _contents(folder, tuple(sorted(looks)))
+
+
+@functools.lru_cache(maxsize=8)
+def _contents(folder: Path, looks: tuple[tuple[str | int, ...], ...]) -> str:
+    """One command looks several times: what has size, times and inode as before is not read."""
+    parts = [[name, link or hash_file(folder / str(name))] for name, link, *_ in looks]
+    return sha256_bytes(canonical_json(parts))
