@@ -1,6 +1,7 @@
 """Write the projections that are out of date or missing; each is a pure function of the facts, and
 of the next step, which files of the open experiment decide too."""
 
+import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,7 +58,7 @@ def refresh(
                     note = {_NEXT: next_steps}
                 paths, note = project(ledger, layout, note, everything)
                 written += paths
-                notes[name] = {**(note or {}), _TREE: str(layout.root)}
+                notes[name] = {**(note or {}), _TREE: _here(layout)}
         ledger.projections_written(names, notes=notes)
     return written
 
@@ -97,9 +98,15 @@ def edited_pages(project: Project) -> list[EditedPage]:
 def _own_notes(ledger: Ledger, layout: Layout) -> dict[str, Note]:
     """The notes of pages that were written last in this working tree: trees that share a ledger
     have pages of their own, and what was written elsewhere says nothing about these."""
-    here = str(layout.root)
+    here = _here(layout)
     notes = ledger.projection_notes()
     return {name: note for name, note in notes.items() if note and note.get(_TREE) == here}
+
+
+def _here(layout: Layout) -> str:
+    """This working tree among all that share the ledger; on a server's also of other machines."""
+    root = str(layout.root)
+    return root if isinstance(layout.ledger, Path) else f"{platform.node()}:{root}"
 
 
 def _digest(path: Path) -> str | None:

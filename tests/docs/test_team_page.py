@@ -69,6 +69,34 @@ def test_the_pages_commands_do_what_it_says(tmp_path: Path, postgres: Postgres) 
     assert opened.exit_code == 0, opened.stderr
 
 
+def test_two_machines_share_one_ledger(tmp_path: Path, postgres: Postgres) -> None:
+    first = make_project(tmp_path / "project", tmp_path / "home")
+    for words in (("init",), ("plan", "approve"), NEW, ("ledger", "migrate", postgres.url())):
+        answer = first.harness(*words)
+        assert answer.exit_code == 0, answer.stderr
+    second = Journey(tmp_path / "clone", tmp_path / "other-home")
+    shutil.copytree(first.root, second.root)
+    second.home.mkdir()
+    assert second.harness("ledger", "import").exit_code == 0
+    config = second.root / ".harness" / "config.toml"
+    assert "postgresql" in config.read_text("utf-8")
+    opened = second.harness("experiment", "new", "--hypothesis", "Another.", "--parent", FIRST)
+    assert opened.exit_code == 0, opened.stderr
+    assert "exp-0002" in opened.stdout
+    for journey in (first, second):
+        listed = journey.harness("experiment", "list", "--json").document["experiments"]
+        assert sorted(one["experiment"] for one in listed) == [FIRST, "exp-0002"]
+        assert journey.harness("ledger", "verify").exit_code == 0
+    elsewhere = first.harness("train", "exp-0002", "--", "python", "train.py")
+    assert elsewhere.exit_code == 2
+    assert "its files are not here" in elsewhere.stderr
+    again = first.harness("experiment", "new", "--hypothesis", "A third.", "--parent", FIRST)
+    assert "exp-0003" in again.stdout, again.stderr
+    page = (first.root / ".harness" / "experiments" / "CHECKLIST.md").read_text("utf-8")
+    assert "exp-0002" in page
+    assert "exp-0003" in page
+
+
 def test_two_clones_merge_as_the_page_says(tmp_path: Path) -> None:
     log, worktree, merge, *_ = commands()[4:]
     assert worktree[:3] == ["git", "worktree", "add"]

@@ -25,8 +25,12 @@ from harness.ledger import Ledger
 from harness.ledger.facts import AlarmRaised
 from harness.ledger.migrate import grants, migrate
 from harness.ledger.state_version import MIGRATING
+from harness.ledger.store import CommitUnknownError
 from harness.ledger.verify import verify
 from tests.postgres import running
+
+pytest.importorskip("psycopg")
+ServerDatabase = pytest.importorskip("harness.ledger.postgres").ServerDatabase
 
 WORKER = Path(__file__).with_name("mint_worker.py")
 ROOT = Path(__file__).parents[2]
@@ -128,6 +132,58 @@ def test_a_server_that_is_away_is_told_and_the_result_is_kept(tmp_path):
             assert list((tmp_path / "spool").iterdir()) == []
         assert verify(place(tmp_path), tmp_path / "anchors") == []
         ledger_samples.PLACES.clear()
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["stored", "lost"])
+def test_a_commit_whose_answer_was_lost_is_asked_for(server, tmp_path, monkeypatch, stored):
+    with full_ledger(tmp_path) as ledger:
+        before, whole = ledger.position(), ServerDatabase._commit
+
+        def silent(self, driver):
+            if stored:
+                whole(self, driver)
+            else:
+                driver.exec_driver_sql("ROLLBACK")
+            raise CommitUnknownError("away", hint="")
+
+        def once(self, driver):
+            monkeypatch.setattr(ServerDatabase, "_commit", whole)
+            silent(self, driver)
+
+        monkeypatch.setattr(ServerDatabase, "_commit", once)
+        if stored:
+            ledger.open_experiment(hypothesis="h", parent=None, by="me")
+        else:
+            with pytest.raises(LedgerError, match="nothing of it was written") as told:
+                ledger.open_experiment(hypothesis="h", parent=None, by="me")
+            assert told.value.code == "ledger_connection_lost"
+        assert ledger.position() == before + stored
+        ledger.open_experiment(hypothesis="next", parent=None, by="me")
+    assert verify(place(tmp_path), tmp_path / "anchors") == []
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["stored", "lost"])
+def test_a_result_whose_commit_nobody_answers_is_recorded_once(
+    server, tmp_path, monkeypatch, stored
+):
+    one = {"kind": "loss_nan", "severity": "fatal", "message": "m", "step": 3}
+    alarm = AlarmRaised(experiment="exp-0001", run="run-01", alarm=one)
+    with full_ledger(tmp_path) as ledger:
+        before, whole = ledger.position(), ServerDatabase._commit
+
+        def silent(self, driver):
+            whole(self, driver) if stored else driver.exec_driver_sql("ROLLBACK")
+            raise CommitUnknownError("The server went away.", hint="")
+
+        monkeypatch.setattr(ServerDatabase, "_commit", silent)
+        with pytest.raises(CommitUnknownError, match=r"alarm_raised\) was kept in"):
+            ledger.append(alarm)
+        monkeypatch.undo()
+        ledger.open_experiment(hypothesis="next", parent=None, by="me")
+        assert ledger.position() == before + 2
+        kinds = [fact.kind for fact in ledger.facts(before)]
+        assert sorted(kinds) == ["alarm_raised", "experiment_opened"]
+        assert list((tmp_path / "spool").iterdir()) == []
 
 
 def test_case_36_a_writer_that_waits_in_vain_says_so_and_readers_do_not_wait(server, tmp_path):
