@@ -5,10 +5,10 @@ DIR ?=
 JOBS ?= 2
 SECONDS ?= 30
 
-.PHONY: help setup demo test proofs proofs-ci resume fuzz cheats detectors compat smollm2 posttrain scorecard lint format bench clean
+.PHONY: help setup demo ray test proofs proofs-ci resume fuzz cheats detectors compat smollm2 posttrain scorecard lint format bench clean
 
 help:
-	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
+	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where; LAUNCHER=ray or slurm)"
 	@echo "make test    set up and run the test suite"
 	@echo "make proofs  the slow proofs: whole journeys, sessions of the real CLI, kill -9 at many moments, the whole demo (over an hour)"
 	@echo "make proofs-ci  those of them that .ci/run runs: some minutes"
@@ -36,8 +36,11 @@ setup: .venv/.installed
 	@touch $@
 	@echo "set up: $$($(BIN)/harness --version)"
 
-demo: setup
-	@$(BIN)/harness demo $(DIR)
+demo: setup $(if $(filter ray,$(LAUNCHER)),ray)
+	@$(BIN)/harness demo $(DIR) $(if $(LAUNCHER),--launcher $(LAUNCHER))
+
+ray: setup
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt ray
 
 test: setup
 	@echo "running the test suite, a file at a time on each of $(JOBS) processes ..."

@@ -6,10 +6,11 @@ import secrets
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.domain.commands import found
+from harness.domain.launch_options import Options, read_launchers
 from harness.domain.notices import Notify, read_notify
 from harness.domain.statuses import HooksMode
 from harness.domain.team_ledger import url_problem
@@ -28,6 +29,7 @@ _KEYS = {
     "launcher",
     "ledger",
     "artifacts",
+    "launchers",
     "notify",
 }
 
@@ -59,6 +61,8 @@ class Settings:
     """The URL of a team's PostgreSQL, without a password; None: a file in the state directory."""
     artifacts: str | None = None
     """The URL of the store of checkpoints that machines share; None: there is none."""
+    launchers: Options = field(default_factory=dict)
+    """What each launcher is given: `[launchers.NAME]`."""
     notify: Notify | None = None
     """Whom it tells what a person waits for."""
 
@@ -165,6 +169,7 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         launcher=_text(path, values, "launcher"),
         ledger=_ledger(path, values),
         artifacts=_artifacts(path, values),
+        launchers=read_launchers(values.get("launchers"), where=str(path)),
         notify=read_notify(
             values.get("notify"),
             where=str(path),

@@ -10,6 +10,7 @@ from harness.cli.output import emit, environment, json_option, print_event, sand
 from harness.cli.person import agent_marks
 from harness.demo.run import free_directory, run_demo
 from harness.domain.grade import OPEN, PERSON
+from harness.domain.launch_options import RAY, SLURM
 
 
 @click.command("demo")
@@ -17,9 +18,21 @@ from harness.domain.grade import OPEN, PERSON
 @click.option(
     "--seed", type=int, default=None, help="Seed of the held-out data; default: a fresh one."
 )
+@click.option(
+    "--launcher",
+    type=click.Choice([SLURM, RAY]),
+    default=None,
+    help="Where the seeds train; default: here, one after another.",
+)
 @sandbox_option
 @json_option
-def command(directory: Path | None, seed: int | None, sandbox: str, as_json: bool) -> None:
+def command(
+    directory: Path | None,
+    seed: int | None,
+    launcher: str | None,
+    sandbox: str,
+    as_json: bool,
+) -> None:
     """Run four experiments in DIRECTORY (default: ./demo-project); one is kept.
 
     A script plays the agents through the real Claude Code CLI. Training, scoring and gates are
@@ -29,6 +42,7 @@ def command(directory: Path | None, seed: int | None, sandbox: str, as_json: boo
     summary: dict[str, Any] = run_demo(
         target,
         sandbox=sandbox,
+        launcher=launcher,
         seed=seed,
         environment=environment(),
         caller=OPEN if agent_marks(environment()) else PERSON,

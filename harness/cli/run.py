@@ -17,6 +17,7 @@ from harness.cli.output import (
     tell,
 )
 from harness.cli.tmux_pane import watched_beside
+from harness.cli.train import launcher_option
 from harness.domain.ids import names_experiment
 from harness.driver.loop_runner import expected_night, open_gateway, run_loop
 from harness.driver.scenario_check import require_playable
@@ -25,6 +26,7 @@ from harness.ledger.facts import LoopEnded
 from harness.loop.steps import StopReason
 from harness.plans.approval import require_approved
 from harness.plans.rehearsal import require_no_rehearsal
+from harness.runs.launching import launching
 
 _WELL = (StopReason.TARGET, StopReason.PLAYED)
 SCENARIO = click.option(
@@ -51,6 +53,7 @@ PARALLEL = click.option(
 @SCENARIO
 @RECORD
 @PARALLEL
+@launcher_option
 @isolation_options
 @project_option
 @json_option
@@ -59,6 +62,7 @@ def command(
     scenario: Path | None,
     record: Path | None,
     parallel: int,
+    launcher: str | None,
     sandbox: str,
     reason: str,
     project: Path,
@@ -74,13 +78,14 @@ def command(
             f"`harness run` takes a plan, for its loop of agents; {plan} is an experiment.",
             hint=f"`harness train {plan}` trains it; `harness run plan.md` begins the loop.",
         )
-    _loop(project, plan, scenario, record, parallel, sandbox, reason, as_json)
+    _loop(project, plan, scenario, record, parallel, launcher, sandbox, reason, as_json)
 
 
 @click.command("continue")
 @SCENARIO
 @RECORD
 @PARALLEL
+@launcher_option
 @isolation_options
 @project_option
 @json_option
@@ -88,13 +93,14 @@ def continue_command(
     scenario: Path | None,
     record: Path | None,
     parallel: int,
+    launcher: str | None,
     sandbox: str,
     reason: str,
     project: Path,
     as_json: bool,
 ) -> None:
     """Resume an interrupted loop: close lost runs, end leftover processes, then run on."""
-    _loop(project, None, scenario, record, parallel, sandbox, reason, as_json)
+    _loop(project, None, scenario, record, parallel, launcher, sandbox, reason, as_json)
 
 
 def _loop(
@@ -103,6 +109,7 @@ def _loop(
     scenario: Path | None,
     record: Path | None,
     parallel: int,
+    launcher: str | None,
     sandbox: str,
     reason: str,
     as_json: bool,
@@ -127,9 +134,12 @@ def _loop(
             tell(f"models: {gateway.service.words}\n{expected.words}")
         required = approved.content.get("sandbox") == "required"
         chosen = isolation(opened, sandbox, reason, verb="run", required=required)
-        with watched_beside(project, environment(), wanted=sys.stdout.isatty() and not as_json):
+        with (
+            watched_beside(project, environment(), wanted=sys.stdout.isatty() and not as_json),
+            launching(opened, launcher) as placing,
+        ):
             ended: LoopEnded = run_loop(
-                opened, gateway, chosen, on_progress=print_event, parallel=parallel
+                placing, gateway, chosen, on_progress=print_event, parallel=parallel
             )
     document = {"plan": ended.plan, "reason": ended.reason, "detail": ended.detail}
     emit(document, f"stopped: {ended.reason}. {ended.detail}", as_json=as_json)

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +14,32 @@ from harness.cli.answer import Answer, give
 from harness.cli.changing import changing
 from harness.cli.chosen import EXPERIMENT, chosen
 from harness.cli.isolation import isolation, isolation_options
-from harness.cli.output import environment, json_option, print_event, project_option
+from harness.cli.output import (
+    environment,
+    json_option,
+    print_event,
+    project_option,
+    sandbox_for,
+)
 from harness.cli.person import session_of
 from harness.domain.findings import as_text
 from harness.domain.ids import names_experiment
+from harness.domain.launch_options import SKYPILOT
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.errors import HarnessError, UsageError
+from harness.judge.identity import end_with
 from harness.ledger.project import Project
 from harness.rendering.policy_snapshot import write_policy_snapshot
 from harness.rendering.standing import next_step
 from harness.runs.experiment_config import read_values
+from harness.runs.launchers.skypilot import task_of, write_task
+from harness.runs.launching import engine_for
+from harness.runs.placement import caller, read_order
+from harness.runs.ranks import ranks_of
 from harness.runs.slots import machine_slot
 from harness.runs.take import take
-from harness.runs.train import train
+from harness.runs.train import TrainReport, train, train_order
 
 
 class _WithCommand(click.Command):
@@ -49,6 +62,14 @@ set_option = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="For config.yaml, which training reads as `log.config`.",
+)
+
+
+launcher_option = click.option(
+    "--launcher",
+    default=None,
+    metavar="NAME",
+    help="Where seeds train: local, slurm, ray or torchrun; default: what config.toml says.",
 )
 
 
@@ -90,6 +111,21 @@ set_option = click.option(
     metavar="N",
     help="Start N of the command, which average by DiLoCo.",
 )
+@launcher_option
+@click.option(
+    "--write",
+    "written",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    metavar="FILE",
+    help="With --launcher skypilot: its task file; nothing is sent, nothing is trained.",
+)
+@click.option(
+    "--placed", default=None, hidden=True, help="The order of one seed, that an engine was given."
+)
+@click.option(
+    "--below", type=int, default=None, hidden=True, help="The process that it ends with."
+)
 @set_option
 @isolation_options
 @project_option
@@ -103,6 +139,10 @@ def command(
     slots: int,
     sources: str | None,
     replicas: int | None,
+    launcher: str | None,
+    written: Path | None,
+    placed: str | None,
+    below: int | None,
     values: tuple[str, ...],
     sandbox: str,
     reason: str,
@@ -113,28 +153,25 @@ def command(
 
     E.g. `harness train exp-0001 -- python train.py`; the default command is the plan's
     training.entry. Without a config.yaml one is written: the command, its options and --set.
-    --resume continues a seed's interrupted run as a further attempt, if command,
-    code, data, sandbox and the run's files are unchanged; its checkpoints are where the training
-    command left them. --from, for an experiment that changes only predict, takes the final
-    checkpoints of another experiment, or of this one's earlier code; of several it makes a folder
-    with one member each, for an ensemble. --replicas: docs/diloco.md. Exit 1 when a run failed or
-    hit a limit.
+    --resume continues a seed's interrupted run as a further attempt, if command, code, data,
+    sandbox and the run's files are unchanged; its checkpoints are where the command left them.
+    --from, for a change of predict alone, takes the final checkpoints of another experiment, or of
+    this one's earlier code; of several it makes a folder with one member each, for an ensemble.
+    --replicas: docs/diloco.md; --launcher: docs/launchers.md. Exit 1 when a run did not complete.
     """
-    if sources is not None and (resume or training_command or replicas):
-        raise UsageError(
-            "--from trains nothing: it takes no --resume, no --replicas and no command.",
-            hint=f"`harness train EXP --from {sources}`, or leave --from out.",
+    if placed is not None:
+        give(order_answer(project, placed, below, sandbox=sandbox), as_json=as_json)
+        return
+    if written is not None or launcher == SKYPILOT:
+        give(
+            task_answer(project, experiment, training_command, launcher, written), as_json=as_json
         )
-    if training_command and names_experiment(training_command[0]):
-        raise UsageError(
-            f"{training_command[0]} is no training command: one experiment is trained at a time.",
-            hint=f"`harness train {training_command[0]}` by itself, when the other has ended.",
-        )
+        return
+    _require_one(sources, training_command, bool(resume or replicas))
     given = read_values(values)
     with changing(project) as opened:
         experiment = chosen(opened, experiment, "harness train")
         used = isolation(opened, sandbox, reason, verb="train", experiment=experiment)
-        names = None if sources is None else [name.strip() for name in sources.split(",")]
         answer = train_answer(
             opened,
             experiment,
@@ -146,10 +183,29 @@ def command(
             registered=registered,
             slots=slots,
             replicas=replicas,
-            sources=names,
+            launcher=launcher,
+            sources=_names(sources),
             quiet=as_json,
         )
     give(answer, as_json=as_json)
+
+
+def _names(sources: str | None) -> list[str] | None:
+    return None if sources is None else [name.strip() for name in sources.split(",")]
+
+
+def _require_one(sources: str | None, words: Sequence[str], more: bool) -> None:
+    """Of what is asked for. Raises UsageError."""
+    if sources is not None and (words or more):
+        raise UsageError(
+            "--from trains nothing: it takes no --resume, no --replicas and no command.",
+            hint=f"`harness train EXP --from {sources}`, or leave --from out.",
+        )
+    if words and names_experiment(words[0]):
+        raise UsageError(
+            f"{words[0]} is no training command: one experiment is trained at a time.",
+            hint=f"`harness train {words[0]}` by itself, when the other has ended.",
+        )
 
 
 def train_answer(
@@ -165,6 +221,7 @@ def train_answer(
     registered: bool = False,
     slots: int = 1,
     replicas: int | None = None,
+    launcher: str | None = None,
     sources: Sequence[str] | None = None,
 ) -> Answer:
     """Train, or with `sources` take their checkpoints. Progress goes to stderr unless `quiet`."""
@@ -177,7 +234,10 @@ def train_answer(
     if sources is not None:
         report = take(project, experiment, sources, inherited=os.environ, **asked)
     else:
-        with machine_slot(project.layout, slots, os.environ) as inherited:
+        with (
+            engine_for(project, launcher) as engine,
+            machine_slot(project.layout, slots if engine is None else 1, os.environ) as inherited,
+        ):
             report = train(
                 project,
                 experiment,
@@ -185,9 +245,55 @@ def train_answer(
                 resume=resume,
                 registered=registered,
                 replicas=replicas,
+                ranks=ranks_of(project.settings, launcher),
                 inherited=inherited,
+                engine=engine,
                 **asked,
             )
+    return _answer(project, experiment, report)
+
+
+def task_answer(
+    start: Path,
+    experiment: str | None,
+    words: Sequence[str],
+    launcher: str | None,
+    path: Path | None,
+) -> Answer:
+    """SkyPilot's task file for the experiment, written to `path`."""
+    if path is None or launcher != SKYPILOT:
+        raise UsageError(
+            "--launcher skypilot and --write FILE go together: the harness sends no task.",
+            hint=f"`harness train EXP --launcher {SKYPILOT} --write task.yaml`.",
+        )
+    with changing(start, deriving=True) as opened:
+        name = chosen(opened, experiment, "harness train")
+        options = opened.settings.launchers.get(SKYPILOT, {})
+        task = task_of(opened, name, list(words) or None, options)
+        write_task(path, task)
+    send = f"`sky launch {path}` sends it; the harness did not."
+    return Answer(document={"written": str(path), "task": task}, lines=[send], ok=True)
+
+
+def order_answer(start: Path, name: str, below: int | None, *, sandbox: str) -> Answer:
+    """Train the seed that an order in the state directory names, and end with process `below`."""
+    if below is not None:
+        end_with(below)
+    with changing(start, again=True) as opened:
+        order, folder = read_order(opened.layout, name)
+        opened = replace(opened, caller=caller(order))
+        report = train_order(
+            opened,
+            order,
+            folder,
+            sandbox=sandbox_for(sandbox, required=False),
+            on_event=functools.partial(told, opened, quiet=False),
+            inherited=os.environ,
+        )
+        return _answer(opened, order.experiment, report)
+
+
+def _answer(project: Project, experiment: str, report: TrainReport) -> Answer:
     document = {
         "experiment": experiment,
         "ok": report.ok,

@@ -11,6 +11,7 @@ from harness.artifacts.git import git_program, run_git
 from harness.demo.data import require_train_extra, write_tables
 from harness.demo.report import report
 from harness.domain.grade import PERSON, Caller
+from harness.domain.launch_options import SLURM
 from harness.domain.statuses import SandboxKind
 from harness.driver.loop_runner import open_gateway, run_loop
 from harness.errors import UsageError
@@ -19,7 +20,9 @@ from harness.ledger.project import open_project
 from harness.loop.steps import StopReason
 from harness.plans.approval import approve_plan
 from harness.plans.scaffold import scaffold
+from harness.runs.launching import launching
 from harness.sandbox.select import choose
+from harness.settings import CONFIG
 
 CONTENT = Path(__file__).resolve().parent / "content"
 SCENARIO = CONTENT / "scenario.yaml"
@@ -46,6 +49,7 @@ def run_demo(
     seed: int | None,
     environment: Mapping[str, str],
     caller: Caller = PERSON,
+    launcher: str | None = None,
     on_progress: OnProgress = lambda _event: None,
 ) -> dict[str, Any]:
     """Make a project in `directory`, run its loop and report the results.
@@ -58,6 +62,8 @@ def run_demo(
     started = time.monotonic()
     require_train_extra()
     root = prepare(directory, seed=seed, environment=environment, on_progress=on_progress)
+    if launcher is not None:
+        allow(root, launcher, on_progress)
     chosen = choose(None if sandbox in (None, "auto") else SandboxKind(sandbox), required=False)
     with open_project(root, environment, caller=caller) as project:
         plan = approve_plan(project, root / "plan.md", by=BY)
@@ -70,9 +76,20 @@ def run_demo(
             f"a scenario plays the agents through the real Claude Code CLI; sandbox: {chosen.kind}",
         )
         gateway = open_gateway(project, plan, environment, scenario=SCENARIO)
-        ended = run_loop(project, gateway, chosen, on_progress=on_progress)
+        with launching(project, launcher) as placing:
+            ended = run_loop(placing, gateway, chosen, on_progress=on_progress)
         summary = report(project, ended, seconds=time.monotonic() - started)
     return {**summary, "target_hit": ended.reason == StopReason.TARGET}
+
+
+def allow(root: Path, launcher: str, on_progress: OnProgress) -> None:
+    """The launcher's table in config.toml, as a person would write it."""
+    lines = [f"[launchers.{launcher}]"]
+    if launcher == SLURM and shutil.which("sbatch") is None:
+        lines.append('cluster = "local"')
+        _say(on_progress, "no sbatch is here: submitit runs the jobs on this machine")
+    with (root / CONFIG).open("a", encoding="utf-8") as config:
+        config.write("\n" + "\n".join(lines) + "\n")
 
 
 def prepare(

@@ -5,8 +5,9 @@ session that could change what runs, the training that made the checkpoint, and 
 answered. One that was not confined lowers the grade by its name; nothing raises it again.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
+from typing import Any
 
 from harness.domain.late import Late, dataclass
 from harness.domain.statuses import Evidence, SandboxKind
@@ -83,6 +84,13 @@ class Link(StrEnum):
     LOCAL_SOCKETS = "local sockets"
     """Landlock restricts no connection to a Unix socket by its path: a server of this machine that
     the user may reach, such as a container daemon, could have read for what was confined."""
+    ELSEWHERE = "training on another machine"
+    """Its supervisor ran beside it there, with its sandbox; who else may write on that machine, and
+    in the folder that both share, nobody here knows."""
+
+    @property
+    def words(self) -> str:
+        return self.value if self is Link.ELSEWHERE else f"{self.value} not isolated"
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,7 @@ class Grade(Late):
     @property
     def lacks(self) -> str:
         """What follows `recomputed`; empty where nothing does."""
-        return ", ".join(f"{link} not isolated" for link in self.codes)
+        return ", ".join(link.words for link in self.not_isolated)
 
     @property
     def codes(self) -> list[str]:
@@ -123,10 +131,14 @@ class Grade(Late):
 
 
 def grade_of(
-    session: Collection[Caller], training: Collection[str], predict: Collection[str]
+    session: Collection[Caller],
+    training: Collection[str],
+    predict: Collection[str],
+    *,
+    elsewhere: bool = False,
 ) -> Grade:
-    """The weakest link of a score: of all callers that had a part in it, and of the sandboxes of
-    all its trainings and predicts."""
+    """The weakest link of a score: of all callers that had a part in it, of the sandboxes of all
+    its trainings and predicts, and of a training `elsewhere`, on another machine."""
     lowered = []
     if not all(caller.isolated for caller in session):
         lowered.append(Link.SESSION)
@@ -137,7 +149,23 @@ def grade_of(
     sessions = [caller.sandbox for caller in session if caller.kind in _OF_A_SESSION]
     if SandboxKind.LANDLOCK in {*training, *predict, *sessions}:
         lowered.append(Link.LOCAL_SOCKETS)
+    if elsewhere:
+        lowered.append(Link.ELSEWHERE)
     return Grade(tuple(lowered))
+
+
+def was_elsewhere(job: Mapping[str, Any] | None) -> bool:
+    """Whether an engine placed the run of this job on another machine than the one that asked."""
+    handle = {} if job is None else job.get("handle") or {}
+    return bool(handle.get("placed", {}).get("elsewhere"))
+
+
+def next_job(before: Mapping[str, Any] | None, job: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The job of a run's further attempt: one elsewhere lowers the grade for all of them."""
+    if not was_elsewhere(before):
+        return job
+    placed = {**job["handle"].get("placed", {}), "elsewhere": True}
+    return {**job, "handle": {**job["handle"], "placed": placed}}
 
 
 def weakest(first: Caller, second: Caller) -> Caller:

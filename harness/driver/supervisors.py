@@ -14,13 +14,15 @@ from harness.domain.statuses import FINAL_RUNS, SandboxKind
 from harness.files import make_folder, owner_only
 from harness.judge.identity import handed_on
 from harness.ledger.project import Project
-from harness.process import harness_command, is_same_alive, judge_environment, start
+from harness.process import boot_id, harness_command, is_same_alive, judge_environment, start
 from harness.runs import lock
+from harness.runs.launchers.engine import NAMES
 
 
 def is_supervised(project: Project, run: Run) -> bool:
-    """Whether the supervisor of an open run is alive; before it is recorded, the lock answers."""
-    if run.supervisor:
+    """Whether the supervisor of an open run is alive; before it is recorded, and of one on another
+    machine, the lock answers."""
+    if run.supervisor and run.supervisor.get("boot") == boot_id():
         return is_same_alive(run.supervisor)
     return is_held(project, run.experiment)
 
@@ -37,6 +39,13 @@ def is_held(project: Project, experiment: str) -> bool:
     The question takes the lock for a moment, so do not ask it right after starting a supervisor.
     """
     return lock.is_held(project.layout, experiment)
+
+
+def _launcher(project: Project, verb: Sequence[str]) -> list[str]:
+    """Of a loop that was started with another one than config.toml names."""
+    name = project.settings.launcher
+    trains = verb[0] == "train" and not any(word.startswith("--from") for word in verb)
+    return ["--launcher", name] if trains and name in NAMES else []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +76,7 @@ class Supervisor:
         command += ["--json", "--sandbox", sandbox.value]
         command += ["--session", session] if session else []
         command += ["--slots", str(slots)] if slots > 1 else []
+        command += _launcher(project, verb)
         command += ["--", *words] if words else []
         known, descriptors = handed_on(os.environ)
         with (

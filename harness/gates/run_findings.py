@@ -27,6 +27,12 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "Train with `harness train EXP -- CMD`; the harness starts one run a seed.",
         INCONCLUSIVE,
     ),
+    "placement_lost": FindingKind(
+        "The engine that was given a seed does not run it any more, and its supervisor left no"
+        " answer.",
+        "`harness train EXP --resume` goes on with what it began; without, it begins anew.",
+        INCONCLUSIVE,
+    ),
     "seeds_outstanding": FindingKind(
         "Not every seed has a completed run of the newest code and command.",
         "Fix what stopped the run (its stderr.log), then train again; completed seeds are not"

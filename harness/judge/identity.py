@@ -22,6 +22,8 @@ from collections.abc import (
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from harness.domain.late import Late, dataclass
 from harness.domain.statuses import SandboxKind
 from harness.files import (
@@ -156,8 +158,16 @@ def end_with_server(environment: Mapping[str, str]) -> None:
         threading.Thread(target=_follow, args=(handed["server"],), daemon=True).start()
 
 
+def end_with(pid: int) -> None:
+    """Interrupt this process when process `pid` ends, also where it has ended already."""
+    server: dict[str, Any] = {"pid": pid}
+    with contextlib.suppress(psutil.Error):
+        server = identity(pid)
+    threading.Thread(target=_follow, args=(server,), daemon=True).start()
+
+
 def _follow(server: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, KeyError):
         process = os.pidfd_open(int(server["pid"]))
         try:
             if is_same_alive(server):

@@ -62,7 +62,11 @@ class Askable:
 
 _COUNTED = Askable(words=1)
 REQUESTS: dict[tuple[str, ...], Askable] = {
-    ("train",): Askable(flags=("--resume",), values=("--from", "--replicas", "--set"), words=-1),
+    ("train",): Askable(
+        flags=("--resume",),
+        values=("--from", "--launcher", "--replicas", "--set"),
+        words=-1,
+    ),
     ("try",): Askable(
         flags=("--continue",),
         values=("--parent", "--rationale", "--set"),

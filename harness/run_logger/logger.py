@@ -29,6 +29,7 @@ from harness.run_logger.ranks import (
     is_other,
     launch,
     rank_of,
+    several,
     started_again,
 )
 from harness.run_logger.run_files import (
@@ -208,6 +209,7 @@ class RunLogger:
             self._state = "running"
             row: dict[str, Any] = {"token": self._token, "seed": self.seed}
             row |= {} if self.registered else {"registered": False}
+            row |= several(os.environ)
             if earlier is not None:
                 row["resumed_at"] = None if resumed_at is None else whole("epoch", resumed_at)
                 self.attempt = max(self.attempt, attempt_of(earlier) + 1)

@@ -31,6 +31,12 @@ def rank_of(environ: Mapping[str, str]) -> int:
     return _spawned()
 
 
+def several(environ: Mapping[str, str]) -> dict[str, int]:
+    """How many processes the training has, for its start row; empty for one."""
+    size = environ.get("WORLD_SIZE", "")
+    return {"ranks": int(size)} if size.isdigit() and int(size) > 1 else {}
+
+
 def is_other() -> bool:
     """Whether torch.distributed, once it is started, says that this is not the first process."""
     distributed = sys.modules.get("torch.distributed")

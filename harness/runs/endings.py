@@ -28,6 +28,11 @@ _OF_LAUNCHER = re.compile(
     r"[\w.]*(?:ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException)\b"
 )
 """What torchrun, accelerate and spawn raise when one of their processes failed: it says which."""
+_OF_PEERS = re.compile(
+    r"Connection (?:closed|reset) by peer|remote (?:worker|process) (?:crash|exit)"
+    r"|(?:NCCL communicator was aborted|watchdog thread terminated)|DistNetworkError"
+)
+"""What a process says when another one, to which it spoke, is gone: the other's error is why."""
 _EXIT_CODE = re.compile(r"exitcode\s*:\s*(-\d+)\b")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*\Z")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
@@ -168,7 +173,8 @@ def explain(exit_code: int, lines: list[str]) -> str:
     if not own and (killed := next(filter(None, map(_EXIT_CODE.search, reversed(said))), None)):
         return f"one of its processes was {_signalled(-int(killed[1])) or killed[0]}"
     if errors:
-        return _short(f"crashed: {(own or errors)[-1]}")
+        first = [line for line in own if not _OF_PEERS.search(line)]
+        return _short(f"crashed: {(first or own or errors)[-1]}")
     end = f"; stderr ends: {' | '.join(lines[-3:])}" if lines else ""
     return _short(f"exit code {exit_code}{end}")
 

@@ -2,6 +2,7 @@
 their holder dies."""
 
 import contextlib
+import glob
 import os
 import time
 from collections.abc import Iterator
@@ -51,20 +52,51 @@ def looping(layout: Layout) -> Iterator[None]:
 
 @contextlib.contextmanager
 def try_supervising(layout: Layout, experiment: str) -> Iterator[bool]:
-    """Whether the experiment could be held."""
+    """Whether the experiment could be held: nobody supervises it, nor a seed of it."""
+    # In the state directory: a lock that training can reach, training can hold or remove.
     with lock(_path(layout, experiment), wait=False) as held:
-        yield held
+        yield held and not _seeds_held(layout, experiment)
+
+
+@contextlib.contextmanager
+def holding_seed(layout: Layout, experiment: str, seed: int) -> Iterator[None]:
+    """Hold one seed of an experiment that another process fanned out: should that one die, others
+    find this lock. Raises RefusedError (already_training)."""
+    path = _path(layout, experiment, f".seed-{seed}")
+    for _ in range(_TRIES):  # as above
+        with lock(path, wait=False) as held:
+            if held:
+                yield
+                return
+        time.sleep(_PAUSE_SECONDS)
+    raise RefusedError(
+        f"Seed {seed} of {experiment} is being trained by another process.",
+        hint=f"Wait for it; `harness status` shows the runs of {experiment}.",
+        code="already_training",
+    )
 
 
 def is_held(layout: Layout, experiment: str) -> bool:
-    """Whether somebody holds the experiment; nothing is written, so a read-only disk answers."""
+    """Whether somebody holds the experiment, or a seed of it; nothing is written, so a read-only
+    disk answers."""
     path = _path(layout, experiment)
-    if not path.exists():
-        return False
-    with lock(path, wait=False) as free:
-        return not free
+    if path.exists():
+        with lock(path, wait=False) as free:
+            if not free:
+                return True
+    return _seeds_held(layout, experiment)
 
 
-def _path(layout: Layout, experiment: str) -> Path:
-    # In the state directory: a lock that training can reach, training can hold or remove.
-    return layout.state / "locks" / f"train-{layout.experiment(experiment).name}.lock"
+def _seeds_held(layout: Layout, experiment: str) -> bool:
+    # Whoever fanned the experiment out may be dead, and a supervisor of it on a node alive.
+    pattern = glob.escape(_path(layout, experiment).stem) + ".seed-*.lock"
+    for path in (layout.state / "locks").glob(pattern):
+        with lock(path, wait=False) as held:
+            if not held:
+                return True
+    return False
+
+
+def _path(layout: Layout, experiment: str, part: str = "") -> Path:
+    name = layout.experiment(experiment).name
+    return layout.state / "locks" / f"train-{name}{part}.lock"

@@ -19,6 +19,7 @@ from harness.artifacts.commit_snapshot import commit_of
 from harness.artifacts.content import hash_path
 from harness.artifacts.metrics_file import Row
 from harness.detectors.alarm import PREDICT_FAILS, Alarm, Severity
+from harness.domain.launch_options import LOCAL
 from harness.domain.plain_text import one_line
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
@@ -36,7 +37,7 @@ from harness.plans.judge import require_judge
 from harness.plans.parse import plan_from
 from harness.process import StoppedError, stopping_at
 from harness.runs.checkpoint_watch import size_of
-from harness.runs.launchers.launcher import LOCAL
+from harness.runs.launchers.engine import beside
 from harness.runs.tellings import place_of
 from harness.runs.train_job import TrainJob, code_now, code_of
 from harness.sandbox.reach import accelerators
@@ -146,8 +147,10 @@ class PredictTrial:
     """Of one call of `train`. Its thread reads files and starts predict; all else, ledger and
     events, is the supervisor's."""
 
-    def __init__(self, job: TrainJob, sandbox: Sandbox) -> None:
+    def __init__(self, job: TrainJob, sandbox: Sandbox, *, asked: bool = True) -> None:
+        """Without `asked` nothing is tried, nor told: another process tries it."""
         self._train, self._sandbox = job, sandbox
+        self._asked = asked
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._told: _Told | None = None
@@ -159,7 +162,7 @@ class PredictTrial:
     def take(self, run: Run, rows: Iterable[Row]) -> None:
         """Note the newest checkpoint; with the first one the trial begins."""
         told = [row for row in rows if row.get("event") == "checkpoint"]
-        if not told:
+        if not told or not self._asked:
             return
         name, epoch = str(told[-1].get("path")), told[-1].get("epoch")
         folder = self._train.project.layout.run(run.experiment, run.id)
@@ -199,7 +202,7 @@ class PredictTrial:
         job = self._train
         if self._sandbox.kind is SandboxKind.NONE:
             return "there is no sandbox"
-        if (job.project.settings.launcher or LOCAL) != LOCAL:
+        if beside(job.project.settings) != LOCAL:
             return "the training runs elsewhere"
         table = table_of(job.project, job.approved, "train").path
         with contextlib.suppress(OSError):

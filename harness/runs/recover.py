@@ -35,10 +35,12 @@ def recover(project: Project) -> list[Finding]:
     return findings
 
 
-def close_abandoned(project: Project, experiment: str) -> list[Finding]:
-    """As `recover`, for one experiment that the caller holds."""
-    open_runs = [run for run in project.ledger.runs(experiment) if run.status not in FINAL_RUNS]
-    return [_close(project, run) for run in open_runs]
+def close_abandoned(
+    project: Project, experiment: str, *, seed: int | None = None
+) -> list[Finding]:
+    """As `recover`, for one experiment that the caller holds, or one seed of it."""
+    runs = [run for run in project.ledger.runs(experiment) if run.status not in FINAL_RUNS]
+    return [_close(project, run) for run in runs if seed in (None, run.seed)]
 
 
 def _close(project: Project, run: Run) -> Finding:

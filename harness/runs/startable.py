@@ -17,10 +17,11 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from harness.artifacts.code_snapshot import Snapshot
 from harness.domain.commands import passed_on
+from harness.domain.launch_options import LOCAL
 from harness.errors import RefusedError
 from harness.ledger.project import Project
 from harness.plans.review import script_of
-from harness.runs.launchers.launcher import LOCAL
+from harness.runs.launchers.engine import beside
 
 _RUNNERS = re.compile(r"(python|pypy)[\d.]*\Z|torchrun\Z|accelerate\Z|(ba|da)?sh\Z")
 """Programs whose first word with the ending of a script is the script that they run."""
@@ -55,7 +56,7 @@ class Startable:
 
     def _program(self) -> None:
         settings, path = self.project.settings, self._path()
-        if (settings.launcher or LOCAL) != LOCAL:
+        if beside(settings) != LOCAL:
             return
         if os.sep in self.program:
             if os.path.lexists(self.project.layout.root / self.program):

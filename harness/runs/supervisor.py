@@ -44,8 +44,8 @@ from harness.runs.environment import (
     run_variables,
 )
 from harness.runs.interrupts import Interrupts
+from harness.runs.launchers.engine import beside
 from harness.runs.launchers.launcher import (
-    LOCAL,
     Handle,
     KilledProcesses,
     Launcher,
@@ -119,11 +119,13 @@ class SupervisedRun(ABC, Generic[Report]):
     on_event: Event
     grace: float
     """Seconds between TERM and KILL."""
+    placed: Mapping[str, Any] = field(default_factory=dict)
+    """Where an engine put this supervisor: see `placement.Placement.placed`."""
 
     @property
     def launcher(self) -> str:
-        """Its name, as config.toml says."""
-        return self.project.settings.launcher or LOCAL
+        """Its name, as the facts have it."""
+        return str(self.placed.get("engine") or beside(self.project.settings))
 
     @abstractmethod
     def register(self) -> RegisteredRun:
@@ -241,6 +243,7 @@ def _start_and_follow(
     progress = Progress(task.on_event, tail.rows)
     try:
         handle = launcher.submit(_command(task, registered))
+        handle |= {"placed": dict(task.placed)} if task.placed else {}
     except (OSError, HarnessError) as error:
         return EndedRun(run=run, began=began, rows=tail.rows, cut=never_started(error))
     start, cut = clock.monotonic(), None

@@ -2,57 +2,44 @@
 
 import contextlib
 import functools
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from harness.artifacts.code_snapshot import write_snapshot
-from harness.artifacts.metrics_file import Row
-from harness.audit.open_sessions import see_sessions
-from harness.detectors.alarm import Alarm
-from harness.domain import variables
 from harness.domain.findings import Finding
+from harness.domain.launch_options import LOCAL
 from harness.domain.records import Run
-from harness.domain.sandbox import Confinement, Sandbox, machine_share
-from harness.domain.statuses import RunStatus, SandboxKind
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import RunStatus
 from harness.errors import RefusedError
-from harness.guard.control_files import watching
 from harness.ledger.project import Project
-from harness.plans.approved import plan_seeds, training_tables
-from harness.runs.absent import absent_findings
-from harness.runs.collect import close_run
+from harness.plans.approved import plan_seeds
+from harness.process import judge_environment
 from harness.runs.endings import (
-    Ending,
-    at_limit,
-    by_itself,
-    bypassed,
     findings_of,
-    last_lines,
 )
-from harness.runs.environment import fresh_folder
-from harness.runs.experiment_config import keep_config, not_read, unread, values_of
+from harness.runs.experiment_config import keep_config, unread
+from harness.runs.fan_out import FanOut, Pace
 from harness.runs.interrupts import Interrupts
-from harness.runs.lock import supervising
+from harness.runs.launchers.engine import Engine
+from harness.runs.launchers.on_node import began
+from harness.runs.leases import leased_cards
+from harness.runs.lock import holding_seed, supervising
+from harness.runs.placement import Order
 from harness.runs.predict_trial import PredictTrial
 from harness.runs.recover import close_abandoned
-from harness.runs.replicated import ReplicaNews, replicas_of
+from harness.runs.replicated import replicas_of
 from harness.runs.resume import resumptions
 from harness.runs.run_events import Event
-from harness.runs.run_tail import RunRows
+from harness.runs.seed_run import BudgetSpentError, RunLimits, SeedRun
 from harness.runs.startable import Startable
 from harness.runs.supervisor import (
-    EndedRun,
-    RegisteredRun,
-    SupervisedRun,
-    new_token,
     supervise,
 )
 from harness.runs.train_job import TrainJob, not_copied, prepare
 from harness.runs.tried import tried_before
-from harness.runs.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,33 +64,31 @@ def train(
     code: str | None = None,
     values: Mapping[str, str] | None = None,
     replicas: int | None = None,
+    ranks: int | None = None,
     on_event: Event = lambda event: None,
     inherited: Mapping[str, str] | None = None,
     silent_s: float = 60.0,
     grace_s: float = 10.0,
+    engine: Engine | None = None,
 ) -> TrainReport:
-    """Run the command, by default the plan's training.entry, once for each of its seeds that
-    has no completed run of this code and command yet.
-
-    The first run that does not complete ends the call: the next seeds would meet the same code.
-    Runs that a dead supervisor left are closed first. After SIGTERM or Ctrl-C, or when its
-    terminal is closed, the run is ended and closed as cancelled, and KeyboardInterrupt is raised.
+    """Run the command, by default the plan's training.entry, for each of its seeds that has no
+    completed run of this code and command yet; the first that does not complete ends the call.
+    Runs that a dead supervisor left are closed first. A signal, or a closed terminal, closes what
+    runs as cancelled; then KeyboardInterrupt is raised.
 
     Args:
         resume: each seed's newest stopped run goes on, in its own folder, as its next attempt.
         registered: with the code of its newest run; code: with a snapshot's, by its hash.
         values: for config.yaml, where there is none yet.
-        replicas: so many DiLoCo replicas; by default what `distributed` of config.yaml says.
-        on_event: gets progress; each event has a `kind` and a `text`.
+        replicas, ranks: so many of the command, as DiLoCo's, or as torchrun starts them.
+        on_event: gets progress: a `kind` and a `text`.
         inherited: the environment whose allowed part is passed on, by default this process's.
-        silent_s: seconds that a run may go on without a metrics row of its own.
-        grace_s: seconds between TERM and KILL.
+        silent_s: that a run may go on without a row of its own; grace_s: between TERM and KILL.
+        engine: where the supervisors of the seeds run, all at once; None: here, one by one.
 
-    Raises RefusedError (other_tree, already_training, experiment_closed, judge_changed,
-    command_not_found and others), NotFoundError, RunError.
+    Raises RefusedError, e.g. already_training or command_not_found, NotFoundError, RunError.
     """
-    interrupts = Interrupts()
-    with supervising(project.layout, experiment), interrupts.taken():
+    with supervising(project.layout, experiment), (interrupts := Interrupts()).taken():
         project.require_here(experiment)
         recovered = close_abandoned(project, experiment)
         job = prepare(
@@ -111,23 +96,104 @@ def train(
             experiment,
             argv,
             replicas=replicas_of(project, experiment, replicas),
+            ranks=ranks,
             sandbox=sandbox,
             session=session,
             inherited=os.environ if inherited is None else inherited,
             registered=registered,
             code=code,
         )
-        _require_startable(job)
-        job = with_config(job, job.argv, values or {}, on_event)
-        job = _as_before(replace(job, asked=values or {}), on_event)
+        job = _ready(job, engine, values or {}, on_event)
         notes = not_copied(job.snapshot, on_event)
         notes += tried_before(job, on_event) if code is None else []
-        run = _seed_run(job, on_event, grace_s)
-        report = _train_seeds(job, run, interrupts, resume=resume, silent_s=silent_s)
+        if engine is None:
+            run = _seed_run(job, on_event, grace_s)
+            report = _train_seeds(job, run, interrupts, resume=resume, silent_s=silent_s)
+        else:
+            report = _fanned_out(job, engine, on_event, resume, Pace(silent_s, grace_s))
         return replace(report, findings=[*recovered, *notes, *report.findings])
 
 
-def _seed_run(job: TrainJob, on_event: Event, grace: float) -> Callable[..., "SeedRun"]:
+def _ready(
+    job: TrainJob, engine: Engine | None, values: Mapping[str, str], on_event: Event
+) -> TrainJob:
+    """With its configuration; what cannot start here, where it would, is refused."""
+    if engine is None or engine.name == LOCAL:
+        _require_startable(job)
+    job = with_config(job, job.argv, values, on_event)
+    return _as_before(replace(job, asked=values), on_event)
+
+
+def _fanned_out(
+    job: TrainJob, engine: Engine, on_event: Event, resume: bool, pace: Pace
+) -> TrainReport:
+    fan = FanOut(
+        job=job,
+        engine=engine,
+        environment=judge_environment(job.inherited),
+        on_event=on_event,
+        resume=resume,
+        pace=pace,
+    )
+    wanted, done = plan_seeds(job.approved, job.record), job.completed()
+    missing = [seed for seed in wanted if seed not in done]
+    if fan.resume:
+        resumptions(job, missing)
+    write_snapshot(job.snapshot, job.project.layout.experiment(job.experiment, "code"))
+    findings = fan.run(missing)
+    newest = {run.seed: run for run in job.project.ledger.runs(job.experiment)}
+    return _report(job, wanted, newest | job.completed(), findings)
+
+
+def train_order(
+    project: Project,
+    order: Order,
+    folder: Path,
+    *,
+    sandbox: Sandbox,
+    on_event: Event,
+    inherited: Mapping[str, str],
+) -> TrainReport:
+    """What `train` asked an engine to do: the run of one seed, supervised here. One that was begun
+    before goes on, if it can. Raises as `train`."""
+    interrupts = Interrupts()
+    experiment, seed = order.experiment, order.seed
+    with holding_seed(project.layout, experiment, seed), interrupts.taken():
+        recovered = close_abandoned(project, experiment, seed=seed)
+        job = prepare(
+            project,
+            experiment,
+            order.argv,
+            sandbox=sandbox,
+            session=order.session,
+            inherited=inherited,
+            code=order.code,
+        )
+        _require_startable(job)
+        job = replace(job, config=order.config, asked=order.asked)
+        again = (began(folder) or {}).get("starts", 1) > 1
+        with leased_cards(order.gpus, inherited, on_event) as cards:
+            run = _seed_run(replace(job, inherited=cards.variables), on_event, order.grace_s)
+            report = _train_seeds(
+                job,
+                functools.partial(run, placed=order.placed(folder) | cards.placed),
+                interrupts,
+                resume=(order.resume or again) and _goes_on(job, seed),
+                silent_s=order.silent_s,
+                only=seed,
+                trying=order.first,
+            )
+        return replace(report, findings=[*recovered, *report.findings])
+
+
+def _goes_on(job: TrainJob, seed: int) -> bool:
+    try:
+        return bool(resumptions(job, [seed]))
+    except RefusedError:
+        return False
+
+
+def _seed_run(job: TrainJob, on_event: Event, grace: float) -> Callable[..., SeedRun]:
     return functools.partial(
         SeedRun,
         project=job.project,
@@ -178,14 +244,17 @@ def _as_before(job: TrainJob, on_event: Event) -> TrainJob:
 
 def _train_seeds(
     job: TrainJob,
-    seed_run: Callable[..., "SeedRun"],
+    seed_run: Callable[..., SeedRun],
     interrupts: Interrupts,
     *,
     resume: bool,
     silent_s: float,
+    only: int | None = None,
+    trying: bool = True,
 ) -> TrainReport:
-    record = job.project.ledger.experiment(job.experiment)
-    wanted, done = plan_seeds(job.approved, record), job.completed()
+    """One after another; `only` one of them, and `trying` predict beside."""
+    wanted, done = plan_seeds(job.approved, job.record), job.completed()
+    wanted = [seed for seed in wanted if only in (None, seed)]
     missing = [seed for seed in wanted if seed not in done]
     stopped = resumptions(job, missing) if resume else {}
     write_snapshot(job.snapshot, job.project.layout.experiment(job.experiment, "code"))
@@ -196,13 +265,13 @@ def _train_seeds(
         total=budget.total_minutes * 60,
         silent=silent_s,
     )
-    with contextlib.closing(PredictTrial(job, job.sandbox)) as trial:
+    with contextlib.closing(PredictTrial(job, job.sandbox, asked=trying)) as trial:
         for seed in missing:
             before = stopped.get(seed)
             task = seed_run(seed=seed, limits=limits, stopped=before, trial=trial)
             try:
                 report = supervise(task, interrupts)
-            except _BudgetSpentError as spent:
+            except BudgetSpentError as spent:
                 findings.append(Finding(spent.code, spent.message, spent.hint))
                 break
             run = done[seed] = report.run
@@ -211,185 +280,15 @@ def _train_seeds(
                 findings.append(unread(job.asked, job.argv, report.unread))
             if run.status is not RunStatus.COMPLETED:
                 break
+    return _report(job, wanted, done, findings)
+
+
+def _report(
+    job: TrainJob,
+    wanted: Sequence[int],
+    done: Mapping[int, Run],
+    findings: list[Finding],
+) -> TrainReport:
     runs = [done[seed] for seed in wanted if seed in done]
     ok = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
     return TrainReport(experiment=job.experiment, runs=runs, findings=findings, ok=ok)
-
-
-class _BudgetSpentError(RefusedError):
-    code = "budget_spent"
-
-
-def _time_left(job: TrainJob) -> float:
-    """Seconds. Raises _BudgetSpentError."""
-    left = job.seconds_left()
-    if left > 0:
-        return left
-    minutes = f"The plan's total_minutes ({job.plan.budget.total_minutes:g}) are spent"
-    hint = "A person may raise budget.total_minutes and approve the plan again."
-    if names := ", ".join(f"{run.experiment}/{run.id}" for run in job.open_runs()):
-        minutes += f", or kept for what runs now ({names})"
-        hint = f"Train again when these have ended. {hint}"
-    raise _BudgetSpentError(f"{minutes}: no further run is started.", hint=hint)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunLimits:
-    """Seconds."""
-
-    run: float
-    total: float
-    """What is left of the plan's total_minutes."""
-    silent: float
-    """How long a run may go on without a row of its own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeedReport:
-    run: Run
-    unread: list[str] = field(default_factory=list)
-    """Values of --set that a completed training did not read."""
-
-
-@dataclass(kw_only=True)
-class SeedRun(SupervisedRun[SeedReport]):
-    """The run of one seed of the plan."""
-
-    job: TrainJob
-    seed: int
-    limits: RunLimits
-    stopped: tuple[Run, str] | None
-    """The run that goes on, and its link token."""
-    trial: PredictTrial
-    run: Run | None = None
-    """Once it is registered."""
-    replicas: ReplicaNews | None = None
-    made: Workspace | None = None
-    """Its workspace, once it has one."""
-
-    def register(self) -> RegisteredRun:
-        job, ledger = self.job, self.project.ledger
-        # Before each run: the runs before it took hours, and a session may have begun since.
-        see_sessions(self.project, os.environ)
-        caller = str(self.project.caller_for(job.experiment))
-        if self.stopped is not None:
-            before, token = self.stopped
-            # The limit is one for all attempts of a run.
-            left = self.limits.run - (before.seconds or 0.0)
-            with ledger.transaction():
-                self.limits = replace(self.limits, run=left, total=_time_left(job))
-                run = ledger.resume_run(
-                    experiment=before.experiment,
-                    run=before.id,
-                    environment=job.environment,
-                    session=job.session,
-                    caller=caller,
-                )
-            return RegisteredRun(run=run, token=token, began=None)
-        token, digest = new_token()
-        # Asked before each run, under the ledger's write lock: the runs before it, and those of
-        # another tree, take from the same budget.
-        with ledger.transaction():
-            self.limits = replace(self.limits, total=_time_left(job))
-            run = ledger.register_run(
-                experiment=job.experiment,
-                seed=self.seed,
-                argv=job.argv,
-                code=job.snapshot.hash,
-                data=job.data,
-                environment=job.environment,
-                sandbox=self.sandbox.kind.value,
-                session=job.session,
-                caller=caller,
-                config=job.config,
-                token=digest,
-            )
-        began = fresh_folder(self.project.layout.run(run.experiment, run.id))
-        return RegisteredRun(run=run, token=token, began=began)
-
-    def prepare(self, run: Run) -> None:
-        self.run = run
-        folder = self.project.layout.run(run.experiment, run.id)
-        self.replicas = ReplicaNews(folder, f"{run.experiment}/{run.id}")
-
-    def take(self, rows: list[Row]) -> None:
-        assert self.run is not None  # it is registered first
-        self.trial.take(self.run, rows)
-
-    def news(self, row: int) -> tuple[dict[str, Any], Alarm | None] | None:
-        assert self.run is not None
-        if self.replicas is not None and (told := self.replicas.take()) is not None:
-            return told, None
-        return self.trial.news(f"{self.run.experiment}/{self.run.id}", row)
-
-    def shown(self) -> str:
-        return f"seed {self.seed}"
-
-    def guarded(self) -> AbstractContextManager[None]:
-        # A sandbox shows training no control file, and a person may edit them meanwhile.
-        if self.sandbox.kind is not SandboxKind.NONE:
-            return nullcontext()
-        return watching(self.project, self.sandbox.kind, lambda: self.job.experiment)
-
-    def words(self, run: Run) -> list[str]:
-        return self.job.command
-
-    def variables(self, run: Run) -> dict[str, str]:
-        plan = self.job.plan
-        assert self.made is not None  # the workspace comes first
-        names = {"train": variables.TRAIN, "validation": variables.VALIDATION}
-        tables = {
-            names[split]: str(self.made.seen / path)
-            for split, path in training_tables(self.job.approved).items()
-        }
-        config = values_of(self.project, run.config)
-        return tables | {
-            variables.CONFIG: json.dumps(config, default=str),
-            variables.CHECKPOINT_EVERY: str(plan.training.checkpoint_every),
-            variables.METRIC: plan.oracle.metric,
-            variables.DIRECTION: plan.oracle.direction.value,
-        }
-
-    def workspace(self, run: Run) -> Workspace:
-        self.made = self.job.workspace(run)
-        return self.made
-
-    def confinement(self, workspace: Workspace) -> Confinement:
-        return self.job.confinement(workspace)
-
-    def memory_bytes(self) -> int | None:
-        return machine_share()
-
-    def limit(self, elapsed: float, rows: RunRows) -> Ending | None:
-        limits = self.limits
-        if elapsed > min(limits.run, limits.total):
-            is_run = limits.run <= limits.total
-            what = "budget.run_minutes" if is_run else "what was left of budget.total_minutes"
-            return at_limit(f"ended at {what}, {min(limits.run, limits.total) / 60:.2g} minutes")
-        if not rows.seen and elapsed > limits.silent:
-            problem = bypassed(rows.run, f"ran for {limits.silent:g} s")
-            return at_limit(problem.message, [problem])
-        return None
-
-    def close(self, ended: EndedRun) -> SeedReport:
-        run = ended.run
-        ending = ended.cut
-        if ending is None:
-            stderr = last_lines(self.project.layout.run(run.experiment, run.id, "stderr"))
-            ending = by_itself(run, ended.exit_code or 0, ended.rows, stderr)
-            if ending.status is RunStatus.FAILED and self.made is not None:
-                table = self.job.plan.data.train
-                absent = absent_findings(run, stderr, self.made, self.job.snapshot, table=table)
-                ending = replace(ending, findings=[*ending.findings, *absent])
-        ending = ended.measured(ending)
-        closed = close_run(
-            self.project, run, ended.rows, ending, began=ended.began, told=ended.told
-        )
-        rows, job = ended.rows, self.job
-        unread = not_read(
-            job.asked,
-            job.argv,
-            unread=(rows.end or {}).get("unread"),
-            logged=rows.logged,
-        )
-        return SeedReport(run=closed, unread=unread)

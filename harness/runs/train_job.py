@@ -10,7 +10,7 @@ from harness.artifacts.code_snapshot import Snapshot, load_snapshot, take_snapsh
 from harness.artifacts.commit_snapshot import head_of, take_commit
 from harness.domain.commands import with_interpreter
 from harness.domain.findings import Finding
-from harness.domain.records import Run
+from harness.domain.records import Experiment, Run
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import RunStatus, SandboxKind, require_open_experiment
 from harness.errors import RefusedError
@@ -23,6 +23,7 @@ from harness.plans.judge import require_judge
 from harness.plans.parse import Plan, plan_from
 from harness.runs.environment import PACKAGE, ask_python, describe
 from harness.runs.libraries import training_libraries
+from harness.runs.ranks import with_ranks
 from harness.runs.replicated import replicated, require_ports
 from harness.runs.workspace import Workspace, make_workspace, readable_below
 from harness.settings import require_interpreter
@@ -52,6 +53,10 @@ class TrainJob:
     """Hash of config.yaml, as `experiment_config.keep_config` gives it."""
     asked: Mapping[str, str] = field(default_factory=dict)
     """What --set says."""
+
+    @property
+    def record(self) -> Experiment:
+        return self.project.ledger.experiment(self.experiment)
 
     def completed(self) -> dict[int, Run]:
         """Seed -> its completed run of this code and command."""
@@ -119,6 +124,7 @@ def prepare(
     inherited: Mapping[str, str],
     registered: bool = False,
     code: str | None = None,
+    ranks: int | None = None,
 ) -> TrainJob:
     """Prepare it; `registered`: with the code of its newest run; `code`: with a registered
     snapshot, by its hash.
@@ -130,12 +136,13 @@ def prepare(
     require_open_experiment(experiment, record.status)
     require_no_program(project, experiment)
     approved = plan_of(project, record)
-    asked = admitted(project, approved, argv, sandbox=sandbox, replicas=replicas)
+    many = Many(replicas=replicas, ranks=ranks)
+    asked = admitted(project, approved, argv, sandbox=sandbox, many=many)
     interpreter = require_interpreter(project.settings)
     python = ask_python(interpreter, sandbox)
-    runs = project.ledger.runs(experiment) if registered else []
-    kept = runs[-1].code if runs else code
-    known = None if kept is None else load_snapshot(project.layout.objects, kept)
+    if registered and (runs := project.ledger.runs(experiment)):
+        code = runs[-1].code
+    known = None if code is None else load_snapshot(project.layout.objects, code)
     snapshot = known or code_now(project, approved)
     libraries = training_libraries(project.layout, [asked.command[0], interpreter], python)
     head = head_of(project.layout.root)
@@ -169,6 +176,19 @@ def require_no_program(project: Project, experiment: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Many:
+    """So many processes of one command; None: one."""
+
+    replicas: int | None = None
+    """That average now and then: DiLoCo's."""
+    ranks: int | None = None
+    """That share each step: torchrun's."""
+
+    def words(self, words: Sequence[str]) -> list[str]:
+        return replicated(with_ranks(words, self.ranks), self.replicas)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Asked:
     """A training that the plan in force allows, of whatever experiment."""
 
@@ -185,9 +205,9 @@ def admitted(
     argv: Sequence[str] | None,
     *,
     sandbox: Sandbox,
-    replicas: int | None = None,
+    many: Many | None = None,
 ) -> Asked:
-    """`argv`, by default the plan's training.entry, for so many replicas. Raises as `prepare`."""
+    """`argv`, by default the plan's training.entry, for so many processes. Raises as `prepare`."""
     require_judge(project)
     plan = plan_from(approved.content)
     require_unchanged(project, approved, without_secret=True)
@@ -197,7 +217,7 @@ def admitted(
             hint="Install bubblewrap or use a kernel with Landlock.",
             code="isolation_absent",
         )
-    words = replicated(argv or shlex.split(plan.training.entry), replicas)
+    words = (many or Many()).words(argv or shlex.split(plan.training.entry))
     require_ports(words, sandbox)
     interpreter = require_interpreter(project.settings)
     return Asked(plan=plan, argv=words, command=with_interpreter(words, interpreter))

@@ -115,6 +115,7 @@ AREAS = (
     "Checkpoints",
     "Training programs",
     "Replicas",
+    "Launchers",
     "Ledger and projections",
     "Hooks, doctor, plugin",
     "Installing",

@@ -164,6 +164,10 @@ torch.multiprocessing.spawn.ProcessRaisedException:
 Traceback (most recent call last):
 ZeroDivisionError: division by zero
 """
+PEER = """\
+[rank1]: ValueError: the shard of rank 1 is empty
+[rank0]: RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:5786.
+"""
 MEMORY = TORCHRUN[TORCHRUN.index("Traceback (most recent call last):\n  File") :]
 MEMORY = MEMORY.replace("exitcode  : 1 ", "exitcode  : -9 ")
 
@@ -173,6 +177,7 @@ MEMORY = MEMORY.replace("exitcode  : 1 ", "exitcode  : -9 ")
     [
         (TORCHRUN, "crashed: ValueError: the labels are 1 to 10"),
         (ACCELERATE, "crashed: KeyError: 'label'"),
+        (PEER, "crashed: ValueError: the shard of rank 1 is empty"),
         (SPAWN, "crashed: ZeroDivisionError: division by zero"),
         (MEMORY, "one of its processes was killed by SIGKILL, which the harness did not send: "),
         ("Traceback\nChildFailedError: train.py FAILED\n", "crashed: ChildFailedError: "),

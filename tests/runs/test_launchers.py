@@ -130,6 +130,6 @@ def test_a_command_that_its_launcher_forgot_is_lost(
 def test_a_launcher_that_is_not_there_is_refused_before_a_run_is_registered(
     project: Project, run_training: Trainer
 ) -> None:
-    with pytest.raises(ConfigError, match=r"no launcher 'memory'; there is local\."):
+    with pytest.raises(ConfigError, match=r"no launcher 'memory'; there is local, ray, slurm\."):
         run_training(seeds=[1])
     assert project.ledger.runs("exp-0001") == []

@@ -8,11 +8,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from toy_project import approved, builder, make_project, oracle, write_scenario
 
 from harness.domain.statuses import ExperimentStatus, RunStatus, SandboxKind
 from harness.ledger.project import Project, open_project
 from harness.ledger.verify import verify
+from harness.settings import CONFIG
 from tests.centroids import slow_train
 from tests.cli.journey import UNSANDBOXED
 
@@ -32,10 +34,10 @@ def starter(number: int, share: str, seconds: float) -> dict[str, Any]:
 
 
 def begin(
-    root: Path, verb: str, scenario: Path, home: Path, sandbox: SandboxKind
+    root: Path, verb: str, scenario: Path, home: Path, sandbox: SandboxKind, *more: str
 ) -> "subprocess.Popen[str]":
     isolation = UNSANDBOXED if sandbox is SandboxKind.NONE else ("--sandbox", sandbox.value)
-    words = [verb, "--parallel", "2", "--scenario", str(scenario), *isolation, "--json"]
+    words = [verb, "--parallel", "2", "--scenario", str(scenario), *isolation, *more, "--json"]
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
@@ -53,7 +55,7 @@ def begin(
     )
 
 
-def two(base: Path) -> tuple[Path, Path, dict[str, str]]:
+def two(base: Path, config: str = "") -> tuple[Path, Path, dict[str, str]]:
     home = base / "home"
     home.mkdir()
     environment = {"XDG_STATE_HOME": str(home / "state"), "HOME": str(home)}
@@ -63,6 +65,8 @@ def two(base: Path) -> tuple[Path, Path, dict[str, str]]:
     plan = plan.replace("stop_tier: must", "stop_tier: could")
     plan = plan.replace("should: 0.95", "should: 0.95, could: 1.0")
     (root / "plan.md").write_text(plan, "utf-8")
+    with (root / CONFIG).open("a") as stream:
+        stream.write(config)
     approved(root, environment).close()
     return root, home, environment
 
@@ -105,6 +109,29 @@ def test_both_train_at_once_and_are_decided_in_their_order(
     assert threads["OMP_NUM_THREADS"] == half
     assert loop.returncode == 0, told
     assert "The scenario is played to its end" in told
+
+
+LAUNCHERS = {
+    "ray": "[launchers.ray]\ncpus = 0.1\n",
+    "slurm": '[launchers.slurm]\ncluster = "local"\n',
+}
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_elsewhere_too_they_are_decided_in_their_order(tmp_path: Path, launcher: str) -> None:
+    package = "submitit" if launcher == "slurm" else launcher
+    pytest.importorskip(package, reason=f"{package} is not installed: the extra {launcher}")
+    root, home, environment = two(tmp_path, LAUNCHERS[launcher])
+    sessions = [starter(1, "// 4", 8), starter(2, "// 3", 4), oracle(1), oracle(2)]
+    scenario = write_scenario(tmp_path / "two.yaml", *sessions)
+    loop = begin(root, "run", scenario, home, SandboxKind.NONE, "--launcher", launcher)
+    told, _ = loop.communicate(timeout=3 * LONGEST_S)
+    with open_project(root, environment) as project:
+        assert_in_order(project)
+        jobs = [run.job for one in ("exp-0001", "exp-0002") for run in project.ledger.runs(one)]
+        assert {job["launcher"] for job in jobs if job is not None} == {launcher}
+        assert {run.caller for run in project.ledger.runs("exp-0001")} == {"driver:none"}
+    assert loop.returncode == 0, told
 
 
 def test_a_loop_that_is_killed_with_two_in_training_goes_on_with_both(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from harness.domain.findings import Finding
-from harness.domain.grade import Caller, Grade, grade_of
+from harness.domain.grade import Caller, Grade, grade_of, was_elsewhere
 from harness.domain.late import dataclass
 from harness.domain.statuses import GateName, SandboxKind, Split, Tier, Verdict
 from harness.errors import RefusedError
@@ -105,7 +105,13 @@ class EvaluationRecorded(Fact):
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
         run = existing(state, fact, "runs", body["experiment"], body["run"])
         callers = [Caller.read(run["caller"]), Caller.read(body.get("caller"))]
-        lowered = grade_of(callers, [run["sandbox"]], [body["sandbox"]]).codes
+        grade = grade_of(
+            callers,
+            [run["sandbox"]],
+            [body["sandbox"]],
+            elsewhere=was_elsewhere(run["job"]),
+        )
+        lowered = grade.codes
         row = {"experiment": body["experiment"], "split": body["split"], "record": body}
         state.insert("evaluations", row | {"not_isolated": lowered} | log(fact))
         experiment = existing(state, fact, "experiments", body["experiment"])

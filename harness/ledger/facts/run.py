@@ -6,7 +6,7 @@ from dataclasses import field, fields
 from typing import Any, ClassVar
 
 from harness.domain.findings import Finding
-from harness.domain.grade import OPEN, Caller, weakest
+from harness.domain.grade import OPEN, Caller, next_job, weakest
 from harness.domain.ids import run_id, run_number
 from harness.domain.late import dataclass
 from harness.domain.records import Run
@@ -134,9 +134,9 @@ class RunStarted(Fact):
 
     @classmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
-        existing(state, fact, "runs", *_key(body))
+        before = existing(state, fact, "runs", *_key(body))
         changes = {
-            "job": body["job"],
+            "job": next_job(before["job"], body["job"]),
             "supervisor": body["supervisor"],
             "status": RunStatus.RUNNING.value,
             "started_at": fact.at,

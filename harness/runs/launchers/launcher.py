@@ -8,14 +8,18 @@ from typing import Any, Protocol
 import psutil
 
 from harness.domain.late import Late, dataclass
+from harness.domain.launch_options import LOCAL, RAY, SLURM
 from harness.domain.records import Run
 from harness.errors import ConfigError
 
 Handle = Mapping[str, Any]
 """Names a started command for any process, also after this one died: plain JSON, kept as a fact."""
 
-LOCAL = "local"
-LAUNCHERS = {LOCAL: "harness.runs.launchers.local:LocalLauncher"}
+LAUNCHERS = {
+    LOCAL: "harness.runs.launchers.local:LocalLauncher",
+    SLURM: "harness.runs.launchers.slurm:SlurmLauncher",
+    RAY: "harness.runs.launchers.ray_cluster:RayLauncher",
+}
 """Name in the facts -> module and class."""
 
 

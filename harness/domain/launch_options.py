@@ -1,0 +1,87 @@
+"""What config.toml says of each place where trainings may run: `[launchers.NAME]`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.errors import ConfigError
+
+LOCAL, SLURM, RAY = "local", "slurm", "ray"
+TORCHRUN, SKYPILOT = "torchrun", "skypilot"
+NUMBER, TEXT, TEXTS, TABLE = "a number", "text", "a list of texts", "a table"
+
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    LOCAL: {"gpus": NUMBER},
+    SLURM: {
+        "partition": TEXT,
+        "account": TEXT,
+        "qos": TEXT,
+        "constraint": TEXT,
+        "gpus": NUMBER,
+        "cpus": NUMBER,
+        "memory_gb": NUMBER,
+        "time": NUMBER,
+        "setup": TEXTS,
+        "more": TABLE,
+        "cluster": TEXT,
+    },
+    RAY: {
+        "address": TEXT,
+        "cpus": NUMBER,
+        "gpus": NUMBER,
+        "restarts": NUMBER,
+    },
+    TORCHRUN: {"processes": NUMBER},
+    SKYPILOT: {
+        "cloud": TEXT,
+        "region": TEXT,
+        "accelerators": TEXT,
+        "cpus": TEXT,
+        "memory": TEXT,
+        "image_id": TEXT,
+        "use_spot": "true or false",
+        "setup": TEXTS,
+    },
+}
+"""Launcher -> option -> what it takes."""
+
+Options = Mapping[str, Mapping[str, Any]]
+
+
+def read_launchers(value: object, *, where: str) -> Options:
+    """`value` of the key `launchers` in the file `where`. Raises ConfigError."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _wrong(where, f"launchers is {value!r}; expected tables")
+    for name, options in value.items():
+        known = OPTIONS.get(name)
+        if known is None:
+            names = ", ".join(OPTIONS)
+            raise _wrong(where, f"launchers has {name!r}; known: {names}")
+        if not isinstance(options, Mapping):
+            raise _wrong(where, f"launchers.{name} is {options!r}; expected a table")
+        for key, given in options.items():
+            if key not in known:
+                there = ", ".join(known)
+                raise _wrong(where, f"launchers.{name} has {key!r}; known: {there}")
+            if not _fits(given, known[key]):
+                said = f"launchers.{name}.{key} is {given!r}"
+                raise _wrong(where, f"{said}; expected {known[key]}")
+    return value
+
+
+def _fits(given: object, wanted: str) -> bool:
+    if wanted == NUMBER:
+        return type(given) in (int, float) and float(str(given)) >= 0
+    if wanted == TEXT:
+        return isinstance(given, str) and bool(given)
+    if wanted == TEXTS:
+        return isinstance(given, list) and all(isinstance(one, str) for one in given)
+    if wanted == TABLE:
+        return isinstance(given, Mapping)
+    return isinstance(given, bool)
+
+
+def _wrong(where: str, what: str) -> ConfigError:
+    hint = "docs/launchers.md says what each takes."
+    return ConfigError(f"{where}: {what}.", hint=hint)

@@ -1,0 +1,121 @@
+"""Ray: a local cluster on the loopback, with two places for supervisors."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from placed_support import Placing, answer, placing, program
+from runs_support import wait_until
+
+from harness.domain.statuses import FINAL_RUNS, RunStatus
+from harness.ledger.verify import verify
+
+pytest.importorskip("ray", reason="Ray is not installed: the extra `ray` brings it, 80 MB")
+
+CLUSTER = """
+import sys, ray
+from ray.runtime_context import get_runtime_context as context
+ray.init(address="local", num_cpus=4, include_dashboard=False, _node_ip_address="127.0.0.1",
+         log_to_driver=False, logging_level="ERROR")
+print(context().gcs_address, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Whose token the cluster takes."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def address(home: Path) -> Iterator[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLUSTER],
+        env={
+            **os.environ,
+            "HOME": str(home),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # the loopback alone
+        },
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    yield process.stdout.readline().strip()
+    process.communicate("")
+
+
+def knowing(placed: Placing, home: Path) -> Placing:
+    token = str(home / ".ray/auth_token")
+    return replace(placed, environment={**placed.environment, "RAY_AUTH_TOKEN_PATH": token})
+
+
+def test_a_cluster_whose_token_is_not_known_is_a_sentence(tmp_path: Path, address: str) -> None:
+    placed = placing(tmp_path, f'[launchers.ray]\naddress = "{address}"\n', seeds=1)
+    said = placed.train("exp-0001", "--launcher", "ray")
+    assert (said["error"]["code"], said["exit"]) == ("ray_refused", 3)
+    with placed.project(read_only=True) as project:
+        assert project.ledger.runs("exp-0001") == []
+
+
+def test_sixteen_experiments_of_one_plan_outlive_a_killed_worker(
+    tmp_path: Path, address: str, home: Path
+) -> None:
+    config = f'[launchers.ray]\naddress = "{address}"\ncpus = 1\n'
+    made = placing(tmp_path, config, seeds=1, experiments=16, train=program(30, 0.2))
+    placed = knowing(made, home)
+    names = [f"exp-{number:04}" for number in range(1, 17)]
+    started = [placed.start(name, "--launcher", "ray") for name in names]
+    with placed.project(read_only=True) as project:
+
+        def running() -> list[int]:
+            runs = [run for name in names for run in project.ledger.runs(name)]
+            return [
+                run.supervisor["pid"]
+                for run in runs
+                if run.status is RunStatus.RUNNING and run.supervisor
+            ]
+
+        def running_or_refused() -> bool:
+            ended = [process for process in started if process.poll()]
+            assert not ended, answer(ended[0])
+            return bool(running())
+
+        wait_until(running_or_refused, 900)
+        # The worker is the supervisor's parent.
+        worker = psutil.Process(running()[-1]).parent()
+        assert worker is not None
+        assert "ray::" in " ".join(worker.cmdline())
+        worker.send_signal(signal.SIGKILL)
+        said = [answer(process, 1200) for process in started]
+        assert [one["exit"] for one in said] == [0] * 16, said
+        runs = [run for name in names for run in project.ledger.runs(name)]
+        assert all(run.status in FINAL_RUNS for run in runs)
+        newest = {run.experiment: run for run in runs}
+        assert {run.status for run in newest.values()} == {RunStatus.COMPLETED}
+        # One was begun twice: as a further attempt of its run, or as a further run.
+        assert len(runs) > 16 or max(run.attempt for run in runs) == 2
+        assert {run.job["launcher"] for run in newest.values()} == {"ray"}
+        assert len({run.handle["placed"]["job"] for run in newest.values()}) == 16
+        layout = project.layout
+    assert verify(layout.ledger_db, layout.anchors, layout.facts_dir) == []
+
+
+def test_a_stop_here_ends_the_task_there(tmp_path: Path, address: str, home: Path) -> None:
+    config = f'[launchers.ray]\naddress = "{address}"\n'
+    placed = knowing(placing(tmp_path, config, seeds=2, train=program(600, 0.1)), home)
+    process = placed.start("exp-0001", "--launcher", "ray")
+    with placed.project(read_only=True) as project:
+        wait_until(lambda: len(project.ledger.runs("exp-0001")) == 2, 120)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=90)
+        runs = project.ledger.runs("exp-0001")
+        assert [run.status for run in runs] == [RunStatus.CANCELLED] * 2
