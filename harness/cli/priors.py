@@ -1,4 +1,4 @@
-"""`harness priors list | add | check`."""
+"""`harness priors list | add | check | export | import`."""
 
 import shlex
 import sys
@@ -8,12 +8,15 @@ from typing import Any
 
 import click
 
+from harness.artifacts.content import read_text
 from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.cli.reading import reading
 from harness.decisions.priors import CHECK_SECONDS, CheckedPrior, check_priors
+from harness.decisions.shared_priors import PRIVATE_WORDS, export_priors, import_priors
 from harness.errors import UsageError
+from harness.files import atomic_write
 from harness.ledger.facts import Prior
 
 
@@ -89,6 +92,54 @@ def check_command(prior: Sequence[str], seconds: float, project: Path, as_json: 
         as_json=as_json,
     )
     sys.exit(0 if ok else 1)
+
+
+@command.command("export")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="The file to write.",
+)
+@project_option
+@json_option
+def export_command(out: Path, project: Path, as_json: bool) -> None:
+    """Write the priors in force to FILE, with where they are from. Must be run by a person.
+
+    One with a word of .harness/private-words.txt (one a line) is left out.
+    """
+    require_person("priors export", environment())
+    with reading(project) as opened:
+        listed = opened.layout.root / PRIVATE_WORDS
+        words = read_text(listed).splitlines() if listed.exists() else []
+        made = export_priors(opened, words)
+    atomic_write(out, made.text)
+    document = {"written": str(out), "priors": made.taken, "left_out": made.left_out}
+    lines = [f"wrote {len(made.taken)} priors to {out}"]
+    if made.left_out:
+        lines.append(f"left out, for a private word: {', '.join(made.left_out)}")
+    emit(document, *lines, as_json=as_json)
+
+
+@command.command("import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--checks", is_flag=True, help="With their checks, which are commands to be run.")
+@project_option
+@json_option
+def import_command(file: Path, checks: bool, project: Path, as_json: bool) -> None:
+    """Record the priors of FILE that do not stand here yet. Must be run by a person."""
+    by = require_person("priors import", environment())
+    text = read_text(file)
+    with changing(project) as opened:
+        made = import_priors(opened, text, by=by, checks=checks)
+    document = {
+        "recorded": [_plain(prior) for prior in made.recorded],
+        "known": list(made.known),
+    }
+    lines = [f"recorded {prior.id}: {prior.lesson}" for prior in made.recorded]
+    lines += [f"stands here already: {lesson}" for lesson in made.known]
+    emit(document, *(lines or ["the file has no prior"]), as_json=as_json)
 
 
 def _words(check: str) -> list[str]:

@@ -36,6 +36,8 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("ledger", "migrate"),
     ("audit", "--accept"),
     ("priors", "add"),
+    ("priors", "export"),
+    ("priors", "import"),
     ("posttrain", "approve"),
     ("posttrain", "import"),
     ("posttrain", "promote"),

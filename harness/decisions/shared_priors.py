@@ -1,0 +1,134 @@
+"""Priors that leave a project and come to another: a file of JSON with where each is from.
+
+A prior that holds a private word never leaves: the words stand in a file of the project, one a
+line, and are looked for folded, also within longer words and identifiers.
+"""
+
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.domain.plain_text import one_line
+from harness.errors import UsageError
+from harness.ledger.facts import Prior
+from harness.ledger.facts.decision import LONGEST_HAND_OFF
+from harness.ledger.project import Project
+
+FORM = "experiment-harness priors 1"
+PRIVATE_WORDS = ".harness/private-words.txt"
+_TEXTS = ("lesson", "evidence", "rule", "project", "id", "at", "by")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    text: str
+    """The file."""
+    taken: tuple[str, ...]
+    left_out: tuple[str, ...]
+    """Priors with a private word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    recorded: tuple[Prior, ...]
+    known: tuple[str, ...]
+    """Lessons that stand here already."""
+
+
+def export_priors(project: Project, private: Iterable[str]) -> Exported:
+    """The priors in force, without those that hold a private word."""
+    words = [folded for word in private if (folded := _folded(word))]
+    name = project.settings.project_id
+    taken, left_out = [], []
+    for prior in project.ledger.priors(standing=True):
+        texts = (prior.lesson, prior.evidence, prior.rule, prior.by, *(prior.check or ()))
+        if any(word in _folded(" ".join(texts)) for word in words):
+            left_out.append(prior.id)
+        else:
+            taken.append(prior)
+    document = {"form": FORM, "priors": [_plain(name, prior) for prior in taken]}
+    return Exported(
+        text=json.dumps(document, indent=2, ensure_ascii=False) + "\n",
+        taken=tuple(prior.id for prior in taken),
+        left_out=tuple(left_out),
+    )
+
+
+def _plain(project: str, prior: Prior) -> dict[str, Any]:
+    return {
+        "project": project,
+        "id": prior.id,
+        "lesson": prior.lesson,
+        "evidence": prior.evidence,
+        "rule": prior.rule,
+        "check": None if prior.check is None else list(prior.check),
+        "by": prior.by,
+        "at": prior.at,
+    }
+
+
+def _folded(text: str) -> str:
+    """Letters and digits alone: "ACME Corp." is in "acme_corp_rows"."""
+    spread = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(character for character in spread if character.isalnum())
+
+
+def import_priors(project: Project, text: str, *, by: str, checks: bool) -> Imported:
+    """Record the priors of the file that do not stand here yet, with where they are from; their
+    checks, which others will run, only with `checks`. Raises UsageError; nothing is recorded
+    then."""
+    entries = _read(text)
+    here = {_key(one.lesson, one.rule) for one in project.ledger.priors(standing=True)}
+    recorded, known = [], []
+    for one in entries:
+        if _key(one["lesson"], one["rule"]) in here:
+            known.append(one["lesson"])
+            continue
+        here.add(_key(one["lesson"], one["rule"]))
+        origin = f"From {one['project']}, {one['id']}, recorded {one['at']} by {one['by']}."
+        room = LONGEST_HAND_OFF - len(origin) - 2
+        recorded.append(
+            project.ledger.record_prior(
+                lesson=one["lesson"],
+                evidence=f"{origin}\n{one['evidence'][:room]}",
+                rule=one["rule"],
+                check=one["check"] if checks else None,
+                by=by,
+            )
+        )
+    return Imported(recorded=tuple(recorded), known=tuple(known))
+
+
+def _key(lesson: str, rule: str) -> tuple[str, str]:
+    return _folded(lesson), _folded(rule)
+
+
+def _read(text: str) -> Sequence[Mapping[str, Any]]:
+    hint = "Write it with `harness priors export --out FILE`."
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"The file is not JSON: {error}.", hint=hint) from error
+    if not isinstance(document, dict) or document.get("form") != FORM:
+        raise UsageError(f"The file is no list of priors; expected the form {FORM!r}.", hint=hint)
+    entries = document.get("priors")
+    if not isinstance(entries, list):
+        raise UsageError("The file has no list `priors`.", hint=hint)
+    return [_entry(place, one, hint) for place, one in enumerate(entries, start=1)]
+
+
+def _entry(place: int, one: Any, hint: str) -> dict[str, Any]:
+    lacking = [
+        name for name in _TEXTS if not isinstance(one, dict) or not isinstance(one.get(name), str)
+    ]
+    check = one.get("check") if isinstance(one, dict) else None
+    sound = check is None or (
+        isinstance(check, list) and check and all(isinstance(word, str) for word in check)
+    )
+    if lacking or not sound:
+        wrong = ", ".join(lacking) or "check"
+        raise UsageError(f"Prior {place} of the file lacks a text of {wrong}.", hint=hint)
+    lines = {name: one_line(one[name]) for name in ("lesson", "project", "id", "at", "by")}
+    return {**one, **lines, "check": check}
