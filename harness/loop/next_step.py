@@ -107,6 +107,8 @@ def _continue(state: LoopState, index: int, experiment: ExperimentState) -> Step
         watched = all(run.supervised for run in open_runs)
         return Wait(experiment=experiment.id) if watched else Recover(experiment=experiment.id)
     if not experiment.runs:
+        if experiment.held:  # its seeds wait in the queue of an engine
+            return Wait(experiment=experiment.id)
         return _build(state, index, experiment)
     if _cut_short(state, experiment):
         if experiment.held:  # between two seeds

@@ -510,6 +510,10 @@ def test_while_the_oldest_trains_the_next_one_is_opened_up_to_the_number() -> No
     assert beside(first, second, parallel=3) == "build-3-1"
     # One that was opened and has no run yet is gone on with first.
     assert beside(first, experiment(2), parallel=3) == "build-2-1"
+    # Unless its seeds wait in the queue of an engine.
+    queued = replace(experiment(2), held=True)
+    assert beside(first, queued, parallel=3) == "build-3-1"
+    assert beside(queued, parallel=1) == "wait-exp-0002"
 
 
 def test_a_later_one_waits_for_its_turn_whatever_is_due() -> None:
