@@ -5,6 +5,7 @@ from there, whatever happened to the working tree or to code.json since.
 """
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Set
@@ -225,9 +226,20 @@ def load_snapshot(objects: Path, name: str) -> Snapshot:
 
 
 def write_snapshot(snapshot: Snapshot, path: Path) -> None:
-    """code.json: the manifest and its hash, for people."""
+    """code.json: the manifest and its hash, for people. Raises UsageError (folder_is_link) where
+    the experiment's folder is a link: what it leads to is not the harness's to write."""
     content = {"hash": snapshot.hash, **snapshot.manifest()}
-    atomic_write(path, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+    data = orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n"
+    try:
+        atomic_write(path, data, below=path.parents[1])
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+        raise UsageError(
+            f"{path.parent} is a link, and the files of an experiment are written where it is.",
+            hint="Put a real folder in its place.",
+            code="folder_is_link",
+        ) from error
 
 
 def read_snapshot(path: Path) -> Snapshot:

@@ -37,6 +37,10 @@ MOST_STEPS = 63
 """An improvement by more is told as "at least"."""
 FARTHEST = 31
 """Steps from the centre, up or down, beyond which a number is told as "at least" or "at most"."""
+SAME_BITS = math.log2(4 / 3)
+"""Of an experiment that was told before: what was told is still true."""
+OTHER_BITS = math.log2(4)
+"""And before each other word, where it is not."""
 _LIKELY = 7 / 8
 _USUAL = 3 / 4
 

@@ -7,7 +7,7 @@ held-out says of the gain are words of the same code.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.domain.records import Experiment
@@ -16,7 +16,15 @@ from harness.errors import RefusedError
 from harness.evaluation.answers import Frame, Word, code_bits, frame_of, limits, word_for
 from harness.evaluation.carry_over import OVERFITTED, carried_over
 from harness.evaluation.comparison import compared
-from harness.evaluation.ladder import PLAIN_BITS, Answer, Bound, value_of
+from harness.evaluation.ladder import (
+    OTHER_BITS,
+    PLAIN_BITS,
+    SAME_BITS,
+    Answer,
+    Bound,
+    cell_of,
+    value_of,
+)
 from harness.evaluation.outcome import more_bits
 from harness.evaluation.released import (
     bits_limit,
@@ -97,7 +105,9 @@ def _least_and_left(
     """What a look can cost at the least resolution, and what is left of the plan's bound."""
     frame = frame_of(project, project.ledger.experiment(experiment), approved, split)
     left = bits_limit(approved) - bits_told(project, approved)
-    return min(dearest for _, dearest in limits(frame)), left
+    last = latest_release(project, experiment, approved, split)
+    more = OTHER_BITS if _told_of(last, frame) else 0.0
+    return min(dearest for _, dearest in limits(frame)) + more, left
 
 
 def release(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> None:
@@ -116,11 +126,14 @@ def release(project: Project, experiment: str, approved: ApprovedPlan, split: Sp
         frame = frame_of(project, record, approved, split)
         spent = bits_told(project, approved)
         last = latest_release(project, record.id, approved, split)
-        if last is not None and last.of_own == exact.inputs.partition("/")[0]:
-            return _compared_again(exact, last, spent, bits_limit(approved))
-        reserve = _reserve(project, record, approved)
         limit = bits_limit(approved)
-        return _first_told(exact, frame, spent=spent, limit=limit, reserve=reserve)
+        if last is not None and last.of_own == exact.inputs.partition("/")[0]:
+            return _compared_again(exact, last, spent, limit)
+        if last is not None and _still_true(last, exact, frame):
+            return _compared_again(exact, last, spent, limit, more=SAME_BITS)
+        reserve = _reserve(project, record, approved)
+        more = OTHER_BITS if _told_of(last, frame) else 0.0
+        return _first_told(exact, frame, spent=spent, limit=limit, reserve=reserve, more=more)
 
     project.ledger.release_score(make)
 
@@ -209,26 +222,63 @@ def _reserve(project: Project, record: Experiment, approved: ApprovedPlan) -> fl
     return PLAIN_BITS * max(0, experiments - 1 - len(answered))
 
 
+def _told_of(last: Release | None, frame: Frame) -> bool:
+    """Whether a number, or that it is not better, was told of the experiment on this grid: its next
+    answer may be that this is still true."""
+    return (
+        last is not None
+        and last.grid == frame.grid
+        and last.answer in (Answer.BETTER, Answer.SCORED, Answer.NOT_BETTER)
+    )
+
+
+def _still_true(last: Release, exact: _Exact, frame: Frame) -> bool:
+    """Of a score that was trained or evaluated again: without this an experiment that does as well
+    as before would be "not better" than its own answer."""
+    if not _told_of(last, frame) or exact.score is None:
+        return False
+    objective = frame.objective
+    cell = cell_of(exact.score.mean, frame.step, objective.direction)
+    tier = objective.tier(exact.score.mean)
+    bound = None if last.bound is None else _bound(Bound(last.bound), frame)
+    if last.cell is None:
+        best = None if last.best is None else cell_of(last.best, frame.step, objective.direction)
+        return best is not None and cell <= best and tier is last.tier
+    if bound is Bound.AT_LEAST:
+        return cell >= last.cell
+    same = cell <= last.cell if bound is Bound.AT_MOST else cell == last.cell
+    return same and tier is last.tier
+
+
 def _first_told(
-    exact: _Exact, frame: Frame, *, spent: float, limit: float, reserve: float
+    exact: _Exact,
+    frame: Frame,
+    *,
+    spent: float,
+    limit: float,
+    reserve: float,
+    more: float,
 ) -> ScoreReleased | None:
     conclusive = exact.comparison is not None and exact.comparison["better"] is not None
     word = word_for(
         frame,
         None if exact.score is None else exact.score.mean,
-        left=limit - spent,
+        left=limit - spent - more,
         reserve=reserve,
         better=bool(exact.comparison and exact.comparison["better"]) if conclusive else None,
         code=next(iter(exact.codes), None),
     )
-    return None if word is None else _fact(exact, frame, word, spent=spent)
+    if word is None:
+        return None
+    return _fact(exact, frame, replace(word, bits=word.bits + more), spent=spent)
 
 
 def _compared_again(
-    exact: _Exact, last: Release, spent: float, limit: float
+    exact: _Exact, last: Release, spent: float, limit: float, *, more: float = 0.0
 ) -> ScoreReleased | None:
-    """The same evaluations beside a reference that changed."""
-    if spent + _dearest_again(last) > limit:
+    """The same evaluations, or others of which the same is true, beside a reference that may have
+    changed; `more` bits say that it is so."""
+    if spent + _dearest_again(last) + more > limit:
         return None
     number_told = _number_told(last)
     verdict = None if exact.comparison is None else exact.comparison["better"]
@@ -236,6 +286,7 @@ def _compared_again(
     bits = 1.0 if asked else 0.0
     if last.split is Split.HELD_OUT and last.answer != Answer.FAILED:
         bits = code_bits(next(iter(exact.codes), None))
+    bits += more
     fields = {name: value for name, value in last.body().items() if name != "at"}
     return ScoreReleased(
         **{

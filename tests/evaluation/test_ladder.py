@@ -17,6 +17,8 @@ from harness.evaluation.ladder import (
     FARTHEST,
     MOST_STEPS,
     NOT_BETTER_BITS,
+    OTHER_BITS,
+    SAME_BITS,
     Answer,
     Bound,
     around,
@@ -88,6 +90,7 @@ def test_tiers_and_flags_are_words_of_a_prefix_code() -> None:
     for possible in range(1, 5):
         assert kraft([tier_bits(place, possible) for place in range(possible)]) <= 1 + 1e-12
     assert kraft([choice_bits(place, 3) for place in range(3)]) <= 1 + 1e-12
+    assert kraft([SAME_BITS, OTHER_BITS]) == pytest.approx(1)
     assert kraft([gamma_bits(k) for k in range(1, 2**16)]) <= 1
 
 

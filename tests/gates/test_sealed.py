@@ -13,6 +13,7 @@ from harness.domain.statuses import GateName, Split, Tier, Verdict
 from harness.errors import RefusedError
 from harness.evaluation import problems
 from harness.evaluation.experiment import awaiting, evaluate_experiment
+from harness.evaluation.ladder import OTHER_BITS, SAME_BITS
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.release import release
 from harness.evaluation.released import bits_limit, bits_told, latest_release
@@ -172,6 +173,28 @@ def test_a_score_that_is_no_better_is_told_as_that_and_nothing_more(hidden: Worl
     assert better is not None
     assert better.answer == "better"
     assert (better.mean or 0) > (best.mean or 1)
+
+
+def test_an_experiment_that_does_as_well_again_is_told_the_same(hidden: World) -> None:
+    """It is not "not better" than its own answer, and a worse one is."""
+    experiment = scored(hidden)
+    project, plan = hidden.project, hidden.project.plan()
+    first = latest_release(project, experiment, plan, VALIDATION)
+    hidden.train(experiment, tuple(cut + 1e-4 for cut in GOOD))
+    evaluate(hidden, experiment)
+    again = latest_release(project, experiment, plan, VALIDATION)
+    assert first is not None
+    assert again is not None
+    assert len(project.ledger.releases(experiment, VALIDATION)) == 2
+    told = [(one.answer, one.mean, one.bound, one.tier, one.better) for one in (first, again)]
+    assert told[0] == told[1]
+    assert again.bits == pytest.approx(SAME_BITS + 1)
+    hidden.train(experiment, POOR)
+    evaluate(hidden, experiment)
+    worse = latest_release(project, experiment, plan, VALIDATION)
+    assert worse is not None
+    assert (worse.answer, worse.better) == ("not better", False)
+    assert OTHER_BITS < worse.bits < OTHER_BITS + 6
 
 
 def test_the_verdict_says_better_or_not_without_a_number(hidden: World) -> None:
