@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from harness.audit.open_sessions import see_sessions
@@ -10,7 +9,7 @@ from harness.cli.output import environment
 from harness.cli.person import caller_of
 from harness.cli.unguarded import warn_unguarded
 from harness.errors import HarnessError
-from harness.ledger.project import Project, open_project, origin_of
+from harness.ledger.project import Project, open_project
 from harness.rendering.derived import write_derived
 
 
@@ -31,8 +30,7 @@ def changing(
     plain sessions worked here, before and after: the command may have opened the experiment.
     """
     with open_project(start, environment(), restore=restore, new_config=new_config) as opened:
-        project = replace(opened, caller=caller_of(environment(), opened.settings.state))
-        project.ledger.acts_as(origin_of(environment(), project.caller))
+        project = opened.called_by(caller_of(environment(), opened.settings.state))
         if not again:
             warn_unguarded(project, environment())
         records = not (restore or deriving)

@@ -164,7 +164,7 @@ def run_loop(
     plan = project.plan()
     require_out_of_reach(project.layout.root, sandbox.kind)
     if project.caller.isolated:
-        project = replace(project, caller=Caller(CallerKind.DRIVER, sandbox.kind))
+        project = project.called_by(Caller(CallerKind.DRIVER, sandbox.kind))
     layout = project.layout
     _require_sandbox(project.ledger.gate_mode(plan)[0], sandbox)
     with looping(layout), vouching(layout.state, project.caller, layout.root):

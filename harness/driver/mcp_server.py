@@ -8,7 +8,6 @@ broken project answers with an error and other processes can work in between.
 import contextlib
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -127,7 +126,7 @@ def _context(
 ) -> Iterator[ToolContext]:
     """One call's view of the project; projections are rewritten afterwards."""
     with open_project(start, environment) as opened:
-        project = replace(opened, caller=caller(opened.settings.state))
+        project = opened.called_by(caller(opened.settings.state))
         project.ledger.require_imported()
         see_sessions(project, environment)
         context = OpenToolContext(

@@ -42,6 +42,13 @@ class Project(Late):
     clock: Clock
     caller: Caller = UNKNOWN
     """Where the command that opened it came from."""
+    who: str = ""
+    """Whose process this is, e.g. "ada@desk"."""
+
+    def called_by(self, caller: Caller) -> "Project":
+        """This one for what `caller` asks; facts say so."""
+        self.ledger.acts_as(f"{self.who} {caller}")
+        return replace(self, caller=caller)
 
     def caller_for(self, experiment: str) -> Caller:
         """What facts about the experiment's runs and evaluations carry: `open` once a plain session
@@ -150,15 +157,16 @@ def open_project(
         restore=restore,
         text=layout.facts_dir,
     )
-    ledger.acts_as(origin_of(environment, caller))
-    return Project(settings=settings, layout=layout, ledger=ledger, clock=used, caller=caller)
+    who = _who(environment)
+    opened = Project(settings=settings, layout=layout, ledger=ledger, clock=used, who=who)
+    return opened.called_by(caller)
 
 
-def origin_of(environment: Mapping[str, str], caller: Caller) -> str:
-    """Who acts, on which host, in what role: "ada@desk person"."""
+def _who(environment: Mapping[str, str]) -> str:
+    """User and host, e.g. "ada@desk"."""
     user = environment.get("USER") or environment.get("LOGNAME") or f"uid{os.getuid()}"
     words = (one_line(word, _LONGEST_NAME) for word in (user, platform.node() or "unknown"))
-    return f"{'@'.join(words)} {caller}"
+    return "@".join(words)
 
 
 def approve_config(layout: Layout, config: bytes) -> None:
