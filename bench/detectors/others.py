@@ -25,7 +25,6 @@ from typing import Any
 from bench._record import record
 from bench.detectors.outcomes import wilson
 from harness.clock import SystemClock
-from harness.detectors.alarm import open_alarms
 from harness.errors import HarnessError
 from harness.views.follow_logs import LogFollower
 from harness.views.watching import read_all
@@ -74,11 +73,8 @@ class Label:
 class Reading:
     wrong: str
     """What is not as the label says; empty when all is."""
-    asked: tuple[str, ...]
-    """Codes of warnings and fatal alarms, ever."""
-    noted: tuple[str, ...]
-    left: bool
-    """Whether one still stands at the end."""
+    standing: tuple[str, ...]
+    """Codes of the warnings and fatal alarms that stand at the end."""
 
 
 def labels() -> list[Label]:
@@ -98,9 +94,7 @@ def read(label: Label, folder: Path) -> Reading:
     said = [alarm for view in follower.views() for alarm in view.picture.alarms]
     return Reading(
         wrong=wrong(label, runs),
-        asked=tuple(dict.fromkeys(alarm.code for alarm in said if alarm.open)),
-        noted=tuple(dict.fromkeys(alarm.code for alarm in said)),
-        left=bool(open_alarms(said)),
+        standing=tuple(dict.fromkeys(alarm.code for alarm in said if alarm.open)),
     )
 
 
@@ -150,8 +144,8 @@ def verdict(label: Label, got: Reading) -> str:
     if label.health == "-":
         return ""
     if label.health == "healthy":
-        return "false" if got.asked else "quiet"
-    return "named" if set(label.health.split(",")) & set(got.noted) else "missed"
+        return "false" if got.standing else "quiet"
+    return "named" if set(label.health.split(",")) & set(got.standing) else "missed"
 
 
 def get(label: Label, folder: Path) -> None:
@@ -192,8 +186,8 @@ def page(f: Mapping[str, float | str]) -> str:
     """Lines for docs/logs.md."""
     told = {
         "read_right": "read right",
-        "false": "healthy ones that asked for a diagnosis",
-        "named": "faults named",
+        "false": "healthy ones with an alarm that stands at the end",
+        "named": "faults named by one",
     }
     lines = []
     for name, what in told.items():
@@ -201,8 +195,10 @@ def page(f: Mapping[str, float | str]) -> str:
             f"{f[f'{half}_{name}']} of the {which} half (95% interval"
             f" {f[f'{half}_{name}_low']:.1%} to {f[f'{half}_{name}_high']:.1%})"
             for half, which in (("unseen", "unseen"), ("mend", "mending"))
+            if not str(f[f"{half}_{name}"]).endswith(" of 0")
         ]
-        lines.append(f"- {what}: {', '.join(parts)}")
+        if parts:
+            lines.append(f"- {what}: {', '.join(parts)}")
     return "\n".join(lines)
 
 
@@ -232,7 +228,9 @@ def main() -> int:
         found[label.id] = label, got
         if given.show:
             told = f"{label.half} {label.id}: {got.wrong or 'right'}; {verdict(label, got)}"
-            print(f"{told} {','.join(got.asked)} ({time.monotonic() - began:.1f} s)", flush=True)
+            print(
+                f"{told} {','.join(got.standing)} ({time.monotonic() - began:.1f} s)", flush=True
+            )
     told_figures = figures(found)
     for name, value in told_figures.items():
         print(f"{name}: {value}")

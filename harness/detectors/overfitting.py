@@ -85,15 +85,12 @@ class Overfit(SeriesDetector):
         if not series.count or before is None:
             return None
         worse = (value - best) * series.sign > self._worse[series.sign] * abs(best)
+        improved = before - now > self._improves * abs(before)
         if series.sign < 0:
             series.steady = max(series.steady, series.recent)
-            # The best of many noisy scores is a lucky one.
-            worse = worse and series.steady - series.recent > max(
-                self._worse[-1] * abs(series.steady), _by_luck(series)
-            )
-        elif worse:
-            worse = value - best > _by_luck(series) / _MEDIAN
-        wrong = worse and before - now > self._improves * abs(before)
+        if worse and (improved or self._episode.active):
+            worse = self._beyond_luck(series, value)
+        wrong = worse and improved
         memorized = (
             series.sign > 0 and not wrong and self._memorized(series, row, value, training, before)
         )
@@ -112,6 +109,14 @@ class Overfit(SeriesDetector):
         alarm = self._alarm(name, change, row, series, told, rows=5)
         self._noted = change is EpisodeChange.WARNING and (memorized or self._held(series, around))
         return alarm.at_most(Severity.NOTE) if self._noted else alarm
+
+    def _beyond_luck(self, series: Series, value: float) -> bool:
+        """Whether noise alone would hardly make it as much worse."""
+        if series.sign > 0:
+            return value - series.best > _by_luck(series) / _MEDIAN
+        # The best of many noisy scores is a lucky one.
+        least = self._worse[-1] * abs(series.steady)
+        return series.steady - series.recent > max(least, _by_luck(series))
 
     def kept(self, series: Series, row: WatchedRow) -> Alarm | None:
         """The final checkpoint is of this row: where that is the best one, nothing is lost."""

@@ -210,6 +210,7 @@ class DeadLearningRate(RunDetector):
         self._known, self._unknown = Episode(rows), Episode(rows + 3)
         self._faint = Episode(limits["dead_learning_rate.of_peak_rows"])
         self._least, self._peak = limits["dead_learning_rate.rate"], 0.0
+        self._of_peak = limits["dead_learning_rate.of_peak"]
         self._rows = self._idle = 0
         """Rows with a rate, and those of them that train no more, in a row."""
         self._alive = 0.0
@@ -223,13 +224,16 @@ class DeadLearningRate(RunDetector):
         rate = row.learning_rate
         if rate is None or not math.isfinite(rate):
             return None
-        self._peak = max(self._peak, abs(rate))
-        dead = abs(rate) <= self._least
-        faint = abs(rate) <= self._limits["dead_learning_rate.of_peak"] * self._peak
+        size = abs(rate)
+        if size > self._peak:
+            self._peak = size
+        dead = size <= self._least
+        faint = size <= self._of_peak * self._peak
         self._rows += 1
-        self._idle = self._idle + 1 if dead or faint else 0
-        if not (dead or faint):
-            self._alive = abs(rate)
+        if dead or faint:
+            self._idle += 1
+        else:
+            self._idle, self._alive = 0, size
         active = self._known.active or self._unknown.active or self._faint.active
         if not faint and not dead and not active:
             return None

@@ -113,7 +113,7 @@ _ENDS = (
     ("epochs completed", r"\s*\d+ epochs completed in [\d.]+ hours"),  # YOLO
     ("Total training time", r".*\bTotal training time: \d+:\d\d:\d\d \("),  # detectron2
     ("Saved final weights", r"Saved final weights to "),  # MLX
-    ("model saved.", r".*\bmodel saved\.\s*\Z"),  # kohya-ss
+    ("model saved.", r"\s*model saved\.\s*\Z"),  # kohya-ss
     ("Best metric", r"\*\*\* Best metric: "),  # timm
     ("Do not forget to", r"Training completed\. Do not forget to share"),  # transformers
     ("train metrics", r"\*{5} train metrics \*{5}"),  # transformers' examples

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from harness.artifacts.jsonl import LineFeed
 from harness.errors import NotFoundError, UsageError
 from harness.foreign import (
+    columns,
     event_files,
     json_lines,
     json_tables,
@@ -42,6 +43,7 @@ FORMS = (
     LogForm(("*tfevents*",), event_files.recognise, needs_line=False),
     LogForm((), json_tables.recognise, needs_line=False),
     LogForm((), status_documents.recognise, needs_line=False),
+    LogForm((), columns.recognise),
     LogForm(("*.log",), step_logs.recognise),
 )
 

@@ -133,6 +133,13 @@ def _table() -> dict[str, Meaning]:
 
 _MEANINGS = _table()
 _METRIC = Meaning(Kind.METRIC)
+_WHOLE_NAMES = {
+    # The DDPG of Baselines counts what was done.
+    "total/steps": Meaning(Kind.POSITION, "timestep"),
+    "total/epochs": Meaning(Kind.PROGRESS),
+    "total/episodes": Meaning(Kind.PROGRESS),
+    "rollout/episodes": Meaning(Kind.PROGRESS),
+}
 _NO_METRIC = Meaning(Kind.PROGRESS)
 
 
@@ -144,7 +151,7 @@ def words(name: str) -> str:
 @lru_cache(maxsize=10_000)
 def meaning(name: str) -> Meaning:
     """What a value of this name is for."""
-    found = _MEANINGS.get(words(name))
+    found = _WHOLE_NAMES.get(name.lower()) or _MEANINGS.get(words(name))
     if found is not None or "/" not in name:
         return found or _METRIC
     part, _, last = name.rpartition("/")

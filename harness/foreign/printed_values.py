@@ -55,6 +55,7 @@ _STOPS |= {"page", "line", "since", "every", "top", "last", "first", "next"}
 _JOINING = frozenset(
     {"is", "was", "are", "of", "at", "in", "for", "on", "after", "the", "to"},
 )
+_SETTINGS = ("args.", "config.", "cfg.", "opt.", "hparams.", "self.")
 _FILES = re.compile(r".*\.(?:py|pyx|cpp|cc|cu|c|h|ipynb|rs|go|jl|lua|r|m|sh)\Z", re.IGNORECASE)
 _HOSTS = re.compile(r".*-\d+|localhost|.*\.(?:com|org|net|local|internal|train)\Z")
 _COUNTED = re.compile(
@@ -139,7 +140,7 @@ def _ended(name: str) -> str:
     """Without the words that join a name to its value: "loss of", "reward in is"."""
     while " " in name and name.rpartition(" ")[2].lower() in _JOINING:
         name = name.rpartition(" ")[0]
-    return name
+    return name.removeprefix("and ")
 
 
 @lru_cache(maxsize=4096)
@@ -151,6 +152,8 @@ def _is_name(
 ) -> bool:
     """Whether it can be a metric: no position, no source file, no host, no word of a sentence."""
     lower = name.lower()
+    if lower.startswith(_SETTINGS):
+        return False
     if meaning(name).kind is Kind.PROGRESS or _COUNTED.match(lower.replace("_", " ")):
         return False
     if glued and (_FILES.match(lower) or _HOSTS.match(lower)):

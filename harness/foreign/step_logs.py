@@ -24,7 +24,7 @@ _LINE = re.compile(r"\s*[^\W\d][\w./@ ()%-]{0,60}?\s*[:=]\s*['\"]?\S+\s*\Z")
 _TITLE = re.compile(r"Result for \S+:\s*\Z|\s*Class\s+Images\s")
 """Of a result of Ray Tune, and of YOLO's table of scores."""
 _INNER = re.compile(r"\s+([\w./-]+):(?:\s+(\S+))?\s*\Z")
-_BEST = re.compile(r"\s*(?:the )?(?:new )?best", re.IGNORECASE)
+_BEST = re.compile(r"\s*(?:sav(?:ed|ing) )?(?:the )?(?:new )?best", re.IGNORECASE)
 _TRIAL = re.compile(r".*\bTrial (\d+) finished with values?: \[?([-+.\deE]+|nan|inf)")
 _END_OF_TRAINER = "train_runtime"
 _LONGEST = 4000  # characters of a line that are looked at
@@ -193,6 +193,8 @@ class StepLog(LineParser):
             return self._unplaced(text)
         if is_source(text):
             return self._end_of_block()
+        if _BEST.match(text):
+            return self._end_of_block()
         place, rest = found
         labelled = LABEL.search(rest)
         self._phase = labelled["label"] if labelled and labelled.start() == 0 else ""
@@ -214,6 +216,10 @@ class StepLog(LineParser):
             rows += self._end_of_epoch()
         elif known is not None and ("batch" in place or not pairs):
             place = self._epoch_place() | place
+        if self._over and not pairs and not self._goes_on(place):
+            # What stands below the end is the result.
+            self._after_rule = True
+            return rows
         if not pairs:
             self._place = place
             self._block = []
@@ -222,6 +228,7 @@ class StepLog(LineParser):
         best = self._over and place.get("step", 0) <= self._place.get("step", -1)
         if best or _END_OF_TRAINER in dict(pairs):
             summary = make_row(pairs) or {"metrics": {}}
+            self._over = True
             return [*rows, {"event": "summary", "metrics": summary["metrics"]}]
         self._over = False
         earlier = {} if "epoch" in place else self._epoch_place()
@@ -232,6 +239,11 @@ class StepLog(LineParser):
                 self._hold(pairs, place)
             return rows
         return rows + self._row(pairs, place)
+
+    def _goes_on(self, place: Row) -> bool:
+        """Whether it is beyond the newest position."""
+        counters = ("step", "epoch")
+        return any(place[c] > self._place.get(c, -1) for c in counters if c in place)
 
     def _epoch_place(self) -> Row:
         """What the line said that began the epoch."""
@@ -273,7 +285,12 @@ class StepLog(LineParser):
         if not self._place or not measured or _BEST.match(text):
             return self._end_of_block()
         self._label = ""
-        self._block = [*(self._block or []), *pairs]
+        block = self._block or []
+        if not {name for name, _ in block}.isdisjoint(name for name, _ in pairs):
+            # The same names again: the next row at this position.
+            self._block = pairs
+            return self._row(block, self._place)
+        self._block = [*block, *pairs]
         return []
 
     def _uncounted(self, text: str, pairs: Pairs) -> list[Row]:

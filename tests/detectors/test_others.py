@@ -70,21 +70,22 @@ def test_a_log_of_other_bytes_is_not_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("health", "asked", "noted", "said"),
+    ("health", "standing", "said"),
     [
-        ("healthy", (), ("plateau",), "quiet"),
-        ("healthy", ("overfit",), ("overfit",), "false"),
-        ("overfit,divergence", (), ("overfit",), "named"),
-        ("overfit", ("stall",), ("stall",), "missed"),
-        ("-", ("stall",), ("stall",), ""),
+        ("healthy", (), "quiet"),
+        ("healthy", ("overfit",), "false"),
+        ("overfit,divergence", ("overfit",), "named"),
+        ("overfit", ("stall",), "missed"),
+        ("-", ("stall",), ""),
     ],
 )
-def test_a_fault_is_named_by_its_code_and_a_healthy_log_asks_for_nothing(
-    health: str, asked: tuple[str, ...], noted: tuple[str, ...], said: str
+def test_a_fault_is_named_by_its_code_and_a_healthy_log_leaves_no_alarm(
+    health: str, standing: tuple[str, ...], said: str
 ) -> None:
     label = dataclasses.replace(LABEL, health=health)
-    got = Reading(wrong="", asked=asked, noted=noted, left=False)
+    got = Reading(wrong="", standing=standing)
     assert others.verdict(label, got) == said
     figures = others.figures({"a": (label, got)})
     assert figures["mend_read_right"] == "1 of 1"
     assert figures["mend_false"] == f"{int(said == 'false')} of {int(health == 'healthy')}"
+    assert ("faults named by one" in others.page(figures)) is (health not in ("healthy", "-"))

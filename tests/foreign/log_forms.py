@@ -866,6 +866,13 @@ FORMS = (
         last={"train_loss": 2.25},
     ),
     form(
+        "columns between blanks",
+        "loss.txt",
+        "{loss:.6e} {i}",
+        keys={"loss"},
+        last={"loss": 2.25},
+    ),
+    form(
         "numpy.savetxt",
         "loss.txt",
         "{i} {loss} 3.125",

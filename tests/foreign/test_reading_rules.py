@@ -174,6 +174,38 @@ def test_lines_below_a_position_belong_to_its_phase(tmp_path: Path) -> None:
     assert (found["Average Loss"], found["Eval Average Loss"]) == (0.5, 0.6)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "places", "metrics"),
+    [
+        ("val_loss.txt", "2.5e+00\n2.0e+00\n1.5e+00\n", [0, 1, 2], {"val_loss": 1.5}),
+        ("a.log", "% mean accuracy (train)\t\n 43.5\t\n 78.2\t\n 81.4\t\n", [0, 1, 2], None),
+        ("loss.log", "1.5 0\n0.5 100\n0.25 200\n", [0, 100, 200], {"loss": 0.25}),
+        ("loss.log", "1.5 2.5\n1.5 2.5\n0.5 0.25\n", [0, 1, 2], {"loss 1": 0.5, "loss 2": 0.25}),
+    ],
+)
+def test_columns_of_numbers(
+    tmp_path: Path, name: str, text: str, places: list[int], metrics: dict[str, float] | None
+) -> None:
+    rows = rows_of(tmp_path, name, text)
+    assert [row["step"] for row in rows] == places
+    assert rows[-1]["metrics"] == (metrics or {"mean accuracy (train)": 81.4})
+
+
+def test_what_stands_below_an_end_or_of_the_best_row_is_no_row(tmp_path: Path) -> None:
+    text = "epoch 1 loss 0.5\nepoch 2 loss 0.4\n"
+    assert len(rows_of(tmp_path, "a.log", f"{text}Best loss: 0.3 at epoch 1\n")) == 2
+    assert len(rows_of(tmp_path, "b.log", f"{text}Saved best model at epoch 1, loss 0.3\n")) == 2
+    done = "{'train_runtime': 9.5, 'epoch': 2}\n***** train metrics *****\n  epoch = 2\n"
+    run = run_of(tmp_path, "c.log", f"{text}{done}  train_loss = 0.45\n")
+    assert (run["status"], run["rows"]) == ("completed", 2)
+
+
+def test_the_same_names_again_below_a_position_are_another_row(tmp_path: Path) -> None:
+    text = "=== Epoch 1/3 ===\nloss is 0.5 and kl is 0.1\n[timing] 3s\nloss is 0.4 and kl is 0.2\n"
+    rows = rows_of(tmp_path, "a.log", f"{text}args.loss = 1\n")
+    assert [row["metrics"] for row in rows] == [{"loss": 0.5, "kl": 0.1}, {"loss": 0.4, "kl": 0.2}]
+
+
 def test_without_a_counter_lines_count_that_recur_and_no_settings(tmp_path: Path) -> None:
     text = "label loss: 0.1\nTraining Loss: 0.5\nTraining Loss: 0.4\nTraining Loss: 0.3\n"
     rows = rows_of(tmp_path, "a.log", text)
