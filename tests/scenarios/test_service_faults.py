@@ -96,10 +96,16 @@ AT_ONCE = ("key", "credit", "model")
 ALSO_BUILDER = ("529", "cut", "key", "refusal")
 
 
-def of_roles(faults: Iterable[str]) -> list[tuple[str, str]]:
+IN_CI = {(BUILDER, "529"), (BUILDER, "key"), (ORACLE, "overloaded")}
+"""Of each kind a quick one."""
+
+
+def of_roles(faults: Iterable[str]) -> list[Any]:
     """All at the oracle, where an experiment hangs on it; some at the builder."""
     several = [(BUILDER, fault) for fault in faults if fault in ALSO_BUILDER]
-    return [*several, *((ORACLE, fault) for fault in faults)]
+    cases = [*several, *((ORACLE, fault) for fault in faults)]
+    ci = [pytest.mark.ci]
+    return [pytest.param(*case, marks=ci if case in IN_CI else []) for case in cases]
 
 
 @pytest.mark.parametrize(("role", "fault"), of_roles(SHORT))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.centroids import TRAIN
 from tests.cli.journey import Again, Journey
 from tests.weather.disks import FILL, FREE, Told, needs_bwrap, on_disk
 
@@ -72,6 +73,39 @@ def test_a_full_disk(again: Again, which: str) -> None:
     before, later = (json.loads(told.out)["experiments"] for told in (looks[2], free[0]))
     assert [one["experiment"] for one in before] == ["exp-0001"]
     assert [one["hypothesis"] for one in later][:1] == [before[0]["hypothesis"]]
+
+
+FILLS = """\
+    filled = log.checkpoint_dir / "filled"
+    if log.checkpoint_dir.parent.name == "run-01" and not filled.exists():
+        filled.touch()
+        with open(log.checkpoint_dir / "big.bin", "wb", buffering=0) as stream:
+            for size in (65536, 512, 1):
+                try:
+                    while True:
+                        stream.write(bytes(size))
+                except OSError:
+                    print("full")
+"""
+
+
+@needs_bwrap
+def test_a_training_that_fills_the_disk_is_resumed_where_there_is_room(again: Again) -> None:
+    journey, disk, kept = place(again, "project")
+    line = "    log.epoch(0,"
+    assert line in TRAIN
+    (kept / "train.py").write_text(TRAIN.replace(line, FILLS + line))
+    big = ".harness/experiments/exp-0001/runs/run-01/checkpoints/big.bin"
+    steps = [WRITES[0], *LOOKS, (FREE, big), (*WRITES[0], "--resume"), LOOKS[-1]]
+    try:
+        answers = on_disk(journey, disk, kept, steps, "--size", str(ROOM), "--tmpfs", str(disk))
+    finally:
+        (kept / "train.py").write_text(TRAIN)
+    refused(answers[:1], disk, "full")
+    assert answers[0].err == ""
+    assert [told.code for told in answers[1:5]] == [0] * 4, answers
+    assert [told.code for told in answers[5:]] == [0, 0], answers
+    assert {run["status"] for run in json.loads(answers[5].out)["runs"]} == {"completed"}
 
 
 @needs_bwrap

@@ -145,8 +145,10 @@ class Pump:
             os.close(self._target)
 
     def _write(self, data: bytes) -> None:
-        while data:
-            data = data[os.write(self._target, data) :]
+        # A full disk takes no more of it, and stops no training that prints.
+        with contextlib.suppress(OSError):
+            while data:
+                data = data[os.write(self._target, data) :]
 
 
 def _opened(undo: contextlib.ExitStack, command: RunCommand, stream: str) -> Pump:
