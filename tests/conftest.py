@@ -17,6 +17,7 @@ settings.load_profile("repeatable")  # `--hypothesis-profile default` searches a
 ROOT = Path(__file__).parents[1]
 PROOFS = (
     "tests/architecture/test_own_memory.py",
+    "tests/artifacts/test_remote.py",
     "tests/cheats/test_bench.py",
     "tests/cli/test_data_split.py",
     "tests/cli/test_default_experiment.py",
