@@ -122,6 +122,7 @@ AREAS = (
     "Bad weather",
     "Hostile input",
     "Transcripts",
+    "Nights without a person",
 )
 
 
