@@ -100,7 +100,7 @@ def main() -> int:
         try:
             figures = measure(Path(name), server.url(), sizes, options.mints)
         finally:
-            server.kill()
+            server.stop()
     if wants_record():
         record("ledger_stores", "python bench/ledger_stores.py --record", figures)
     print(json.dumps({"bench": "ledger_stores", **figures}))
