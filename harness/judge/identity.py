@@ -159,14 +159,16 @@ def end_with_server(environment: Mapping[str, str]) -> None:
 
 
 def end_with(pid: int) -> None:
-    """Interrupt this process when process `pid` ends, also where it has ended already."""
+    """End this process, as TERM does, when process `pid` ends, also where it has ended already."""
     server: dict[str, Any] = {"pid": pid}
     with contextlib.suppress(psutil.Error):
         server = identity(pid)
-    threading.Thread(target=_follow, args=(server,), daemon=True).start()
+    # TERM: below a worker of Ray an interrupt is ignored.
+    words = (server, signal.SIGTERM)
+    threading.Thread(target=_follow, args=words, daemon=True).start()
 
 
-def _follow(server: dict[str, Any]) -> None:
+def _follow(server: dict[str, Any], number: int = signal.SIGINT) -> None:
     with contextlib.suppress(OSError, KeyError):
         process = os.pidfd_open(int(server["pid"]))
         try:
@@ -174,7 +176,7 @@ def _follow(server: dict[str, Any]) -> None:
                 select.select([process], [], [])
         finally:
             os.close(process)
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), number)
     time.sleep(_LAST_SECONDS)
     os._exit(130)
 

@@ -59,11 +59,13 @@ def try_supervising(layout: Layout, experiment: str) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def holding_seed(layout: Layout, experiment: str, seed: int) -> Iterator[None]:
+def holding_seed(
+    layout: Layout, experiment: str, seed: int, *, seconds: float = _TRIES * _PAUSE_SECONDS
+) -> Iterator[None]:
     """Hold one seed of an experiment that another process fanned out: should that one die, others
-    find this lock. Raises RefusedError (already_training)."""
+    find this lock. Waits so many `seconds` for it. Raises RefusedError (already_training)."""
     path = _path(layout, experiment, f".seed-{seed}")
-    for _ in range(_TRIES):  # as above
+    for _ in range(max(1, round(seconds / _PAUSE_SECONDS))):
         with lock(path, wait=False) as held:
             if held:
                 yield

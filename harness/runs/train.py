@@ -41,6 +41,8 @@ from harness.runs.supervisor import (
 from harness.runs.train_job import TrainJob, not_copied, prepare
 from harness.runs.tried import tried_before
 
+_CLOSING_S = 90.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainReport:
@@ -158,7 +160,11 @@ def train_order(
     before goes on, if it can. Raises as `train`."""
     interrupts = Interrupts()
     experiment, seed = order.experiment, order.seed
-    with holding_seed(project.layout, experiment, seed), interrupts.taken():
+    again = (began(folder) or {}).get("starts", 1) > 1
+    # The supervisor before this one may still be closing its run.
+    patience = _CLOSING_S if again else 1.0
+    held = holding_seed(project.layout, experiment, seed, seconds=patience)
+    with held, interrupts.taken():
         recovered = close_abandoned(project, experiment, seed=seed)
         job = prepare(
             project,
@@ -171,7 +177,6 @@ def train_order(
         )
         _require_startable(job)
         job = replace(job, config=order.config, asked=order.asked)
-        again = (began(folder) or {}).get("starts", 1) > 1
         with leased_cards(order.gpus, inherited, on_event) as cards:
             run = _seed_run(replace(job, inherited=cards.variables), on_event, order.grace_s)
             report = _train_seeds(
