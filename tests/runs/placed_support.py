@@ -30,7 +30,8 @@ with RunLogger.from_environment() as log:
         log.resumed()
     for epoch in range(first, EPOCHS):
         log.epoch(epoch, {"loss": 1 / (epoch + 1)})
-        weights.write_text(str(epoch))
+        weights.with_suffix(".part").write_text(str(epoch))
+        weights.with_suffix(".part").replace(weights)  # a kill may come at any moment
         log.checkpoint_saved(weights, epoch=epoch, final=epoch == EPOCHS - 1)
         time.sleep(PAUSE)
     print("cards", os.environ.get("CUDA_VISIBLE_DEVICES"))
