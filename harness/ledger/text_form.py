@@ -118,6 +118,12 @@ def write_text(connection: Connection, folder: Path, writer: str) -> Path | None
     return path
 
 
+def is_whole(folder: Path, writer: str) -> bool:
+    """Whether a writer's text has no part missing before its end."""
+    path = text_path(folder, writer)
+    return path.exists() and _begins_with(path) == unbroken(closed_parts(folder, writer)) + 1
+
+
 def _begins_with(path: Path) -> int:
     """The number of the first fact in the file; 0 where that is none."""
     with open_file(path) as stream:

@@ -17,7 +17,7 @@ from harness.files import (
 from harness.ledger import Ledger
 from harness.ledger.exchange import export_facts
 from harness.ledger.project import Project
-from harness.ledger.text_parts import text_path
+from harness.ledger.text_form import is_whole
 from harness.projections import checklist
 from harness.projections.briefing import briefing
 from harness.projections.memory_pages import (
@@ -135,7 +135,7 @@ def _first_page(ledger: Ledger, layout: Layout, edge: int, last: int) -> str:
 def _due(ledger: Ledger, layout: Layout, next_steps: str | None = None) -> set[str]:
     """`next_steps`: None for what facts and files alone make due."""
     missing = {name for name, path in _FILES.items() if not path(layout).exists()}
-    if any(not text_path(layout.facts_dir, writer).exists() for writer in ledger.writers()):
+    if not all(is_whole(layout.facts_dir, writer) for writer in ledger.writers()):
         missing.add("facts")
     if any(not layout.hand_off(*key).exists() for key in ledger.hand_off_keys()):
         missing.add("hand_offs")

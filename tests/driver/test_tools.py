@@ -46,8 +46,8 @@ def test_a_role_gets_the_tools_of_its_contract(project: Project, role: str) -> N
 def test_every_tool_belongs_to_a_role_and_none_is_a_human_verb() -> None:
     assert set(TOOLS) == {tool for role in ROLES for tool in role.mcp_tools}
     # The last word makes a verb a person's: agents show and open experiments. They record results,
-    # and no scenario.
-    words = {verb[-1] for verb in HUMAN_VERBS if verb[0] != "scenario"}
+    # and no scenario; they export preferences, and no priors.
+    words = {verb[-1] for verb in HUMAN_VERBS if verb[0] not in ("scenario", "priors")}
     assert not [tool for tool in TOOLS if words & set(tool.split("_"))]
 
 
