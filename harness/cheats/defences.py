@@ -170,6 +170,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("judge_", "judge's environment"),
     (RUN_FAILED, "run end"),
     ("run_not_completed", "run end"),
+    ("placement_lost", "run end"),
     (RUN_KILLED, "limits"),
     ("budget_spent", "limits"),
     ("processes_left", "limits"),
