@@ -415,6 +415,7 @@ def test_the_table_of_faults_covers_every_code_that_a_gate_raises_itself() -> No
         "data_not_here",
         "checkpoint_unreadable",
         "run_not_completed",
+        "placement_lost",
         "budget_spent",
         "stopped_by_alarm",
         "result_rejected",
