@@ -10,7 +10,7 @@ from typing import Any
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import FrontMatter, quote, read_front_matter
 from harness.domain.late import Late, dataclass
-from harness.domain.plain_text import plain
+from harness.domain.plain_text import inline, plain, quoted
 from harness.errors import UsageError
 
 SECTIONS = ("What happened", "Mechanism", "Evidence")
@@ -83,7 +83,7 @@ class ResultFile(Late):
 def render_hypothesis(
     *, experiment: str, parent: str | None, hypothesis: str, rationale: str
 ) -> str:
-    """The text of hypothesis.md."""
+    """The text of hypothesis.md; both texts stand quoted below the front matter."""
     return "\n".join(
         [
             "---",
@@ -92,16 +92,17 @@ def render_hypothesis(
             f"hypothesis: {quote(hypothesis)}",
             "---",
             "",
-            f"# {plain(hypothesis)}",
+            f"# {inline(hypothesis)}",
             "",
-            plain(rationale).strip(),
+            *(quoted(rationale.strip()) if rationale.strip() else []),
             "",
         ]
     )
 
 
 def read_hypothesis(path: Path) -> Hypothesis:
-    """Raises NotFoundError, or UsageError with the line of a missing field."""
+    """Raises NotFoundError, or UsageError with the line of a missing field. The rationale may
+    stand as a block quote."""
     front = read_front_matter(read_text(path), where=path.name)
     values = {key: front.data.get(key) for key in ("experiment", "parent", "hypothesis")}
     for key, value in values.items():
@@ -120,7 +121,7 @@ def read_hypothesis(path: Path) -> Hypothesis:
         experiment=str(values["experiment"]),
         parent=None if values["parent"] is None else str(values["parent"]),
         hypothesis=str(values["hypothesis"]),
-        rationale=rationale.strip(),
+        rationale=re.sub("^> ?", "", rationale.strip(), flags=re.MULTILINE),
     )
 
 

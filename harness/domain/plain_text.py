@@ -2,11 +2,13 @@
 
 Agents, their programs, data and logs write text. What a terminal or a model would act on, or a
 reader would not see, is taken out: escape sequences; control, format, private, unassigned and lone
-surrogate characters; the rest that has no shape (variation selectors, fillers). Zero-width joiners
-go too: an emoji of several parts is shown as its parts, and text stays readable.
+surrogate characters; the rest that has no shape (variation selectors, fillers); marks above the
+fourth on one letter. Zero-width joiners go too: an emoji of several parts is shown as its parts,
+and text stays readable.
 
-Quoted text is words: it opens no heading, comment, table cell, code fence, import or tag in the
-Markdown around it. Quoting twice is quoting once.
+Quoted text is words: it opens no heading, comment, table cell, code fence, import, tag, entity,
+formula or strike in the Markdown around it, on whatever line it comes to stand. Quoting twice is
+quoting once. `in_quotes` says to a reader where it ends.
 
 Standard library only, Python 3.9 and newer: it is copied into projects beside the hooks.
 """
@@ -14,6 +16,7 @@ Standard library only, Python 3.9 and newer: it is copied into projects beside t
 from __future__ import annotations
 
 import re
+import unicodedata
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 _BREAKS = ("\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 _SHAPELESS = {
     *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0),  # joiner, fillers, inherent vowels
+    0x2800,  # braille without a dot
     *range(0x180B, 0x1810),
     *range(0xFE00, 0xFE10),
     *range(0xE0100, 0xE01F0),
@@ -49,6 +53,8 @@ class _Kept(dict):  # type: ignore[type-arg]
 
 
 _KEPT = _Kept()
+_MARKS = 4
+"""On one letter."""
 
 
 class TableText(str):
@@ -61,7 +67,17 @@ def plain(text: str) -> str:
         return text
     for each in _BREAKS:
         text = text.replace(each, "\n")
-    return _SEQUENCE.sub("", text).translate(_KEPT)
+    return _low(_SEQUENCE.sub("", text).translate(_KEPT))
+
+
+def _low(text: str) -> str:
+    """`text` with at most four marks on a letter: more of them cover the lines around it."""
+    marks = "".join(one for one in set(text) if _is_mark(one))
+    return re.sub(f"([{marks}]{{{_MARKS}}})[{marks}]+", r"\1", text) if marks else text
+
+
+def _is_mark(character: str) -> bool:
+    return character >= "\u0300" and unicodedata.category(character) in ("Mn", "Me")
 
 
 def one_line(text: str, limit: int | None = None) -> str:
@@ -91,9 +107,11 @@ def plain_json(document: str) -> str:
     """JSON text whose invisible characters are written `\\uXXXX`: programs read the same value."""
     if document.isascii() and document.replace("\n", "").isprintable():
         return document
-    kept = []
+    kept, marks = [], 0
     for character in document:
-        if character == "\n" or _KEPT[ord(character)] is not None:
+        seen = character == "\n" or _KEPT[ord(character)] is not None
+        marks = marks + 1 if seen and _is_mark(character) else 0
+        if seen and marks <= _MARKS:
             kept.append(character)
             continue
         data = character.encode("utf-16-be", "surrogatepass")
@@ -103,6 +121,10 @@ def plain_json(document: str) -> str:
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?|])")
 _IMPORT = re.compile(r"(?<![A-Za-z0-9_\\])@")
+_ENTITY = re.compile(
+    r"&(?=#)"
+    r"|&(?!(?:lt|amp);)(?=[A-Za-z][A-Za-z0-9]+(?:;|$))"  # at the end: ours may begin with `;`
+)
 _LINK = re.compile(r"\](?=\()")
 _BLOCK_START = re.compile(
     r"#{1,6}(?:\s|$)|>|[-+*](?:\s|$)|\d{1,9}(?P<after>[.)])(?:\s|$)|~~~|/"  # heading to command
@@ -110,13 +132,44 @@ _BLOCK_START = re.compile(
 )
 _ITEM = re.compile(r"((?:[-+*]|\d{1,9}[.)]) )(?=\S)")
 _TICKS = re.compile(r"`+")
+_CODE = re.compile(r"(?<![`\\])(`+)(?!`).+?(?<!`)\1(?!`)")
+_DOUBLE = '"\u201c\u201d\u201e\u201f\u2033\u02ba\u275d\u275e\u301d\u301e\uff02'
+_SINGLE = dict.fromkeys(map(ord, _DOUBLE), "'")
+"""What looks like a double quotation mark, to a single one."""
+
+
+def in_quotes(text: str, limit: int | None = None) -> str:
+    """`text` on one line in quotation marks, of which it holds none of its own."""
+    return f'"{one_line(text, limit).translate(_SINGLE)}"'
 
 
 def inline(text: str, limit: int | None = None) -> str:
     """`text` quoted within a line of Markdown."""
-    line = _LINK.sub(r"]\\", _IMPORT.sub(r"\\@", _TAG.sub("&lt;", one_line(text, limit))))
-    if not _ticks_close(line):
+    line = _ENTITY.sub("&amp;", one_line(text, limit))
+    line = _LINK.sub(r"]\\", _IMPORT.sub(r"\\@", _TAG.sub("&lt;", line)))
+    if "```" in line or "\\`" in line or not _ticks_close(line):
         line = _escaped(line, "`")
+    return _begun(_unpaired(line))
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """`text`, which is quoted, on lines of at most `width` characters where its words are no
+    longer; no line begins a block. `first` and `rest` stand before its lines."""
+    lines: list[str] = []
+    words = text.split()
+    while words:
+        lead = rest if lines else first
+        room = width - len(lead)
+        count = 1
+        while count < len(words) and len(_begun(" ".join(words[: count + 1]))) <= room:
+            count += 1
+        lines.append(lead + _begun(" ".join(words[:count])))
+        words = words[count:]
+    return lines
+
+
+def _begun(line: str) -> str:
+    """`line`, which begins no block."""
     start = _BLOCK_START.match(line)
     if start is None:
         return line
@@ -154,12 +207,20 @@ def _ticks_close(line: str) -> bool:
     """Whether each run of backticks that opens code is closed by a later one of its length."""
     open_run = 0
     for run in _TICKS.finditer(line):
-        length = len(run[0])
         if not open_run:
-            open_run = length - (1 if _is_escaped(line, run.start()) else 0)
-        elif length == open_run:
+            open_run = len(run[0])
+        elif len(run[0]) == open_run:
             open_run = 0
     return open_run == 0
+
+
+def _unpaired(line: str) -> str:
+    """`line` whose marks of a strike or a formula find no second one in a text that follows."""
+    shown, at = [], 0
+    for span in _CODE.finditer(line):
+        shown += [_escaped(_escaped(line[at : span.start()], "~"), "$"), span[0]]
+        at = span.end()
+    return "".join([*shown, _escaped(_escaped(line[at:], "~"), "$")])
 
 
 def _escaped(line: str, mark: str) -> str:

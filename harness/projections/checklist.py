@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.artifacts.locate import Layout
 from harness.domain.ids import experiment_id
-from harness.domain.plain_text import cell
+from harness.domain.plain_text import cell, in_quotes
 from harness.domain.statuses import ExperimentStatus, Split, spoken
 from harness.projections.scores import change_text, metric_of, shown_score
 from harness.projections.text import BANNER, page, row, table
@@ -30,6 +30,8 @@ COLUMNS = (
 NEWEST = 200
 BATCH = 100
 PAGE = 1000
+_LONGEST = 158
+"""Characters of a text in a cell, without its quotation marks."""
 OPEN_SHOWN = 200
 
 _NEXT = {
@@ -64,12 +66,12 @@ def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None)
             cell(experiment["id"]),
             cell(experiment["parent"]),
             cell(experiment["status"]),
-            cell(experiment["hypothesis"]),
+            _quoted(experiment["hypothesis"]),
             cell(f"{metric_of(plan)} {scores}" if scores else None),
             cell(change_text(summary, parent)),
             cell(verdict["tier"] if verdict else None),
             cell(f"{verdict['verdict']} ({spoken(verdict['gate'])})" if verdict else None),
-            cell(summary["shortfall"]),
+            _quoted(summary["shortfall"]),
             cell(shown[-1].evidence if shown else None),
             cell(_next_planned(experiment["status"], summary)),
         )
@@ -110,6 +112,10 @@ def older_page(first: int, rows: list[str], edge: int) -> str:
     return page([BANNER], [title], table(COLUMNS, rows))
 
 
+def _quoted(text: str | None) -> str:
+    return cell(in_quotes(text, _LONGEST) if text else None)
+
+
 def _seeds(counted: int, launched: int) -> str:
     """Seeds in the score, and the launches: a best of N must show its N."""
     return f"seeds: {counted}" + (f" of {launched} launches" if launched > counted else "")
@@ -118,7 +124,7 @@ def _seeds(counted: int, launched: int) -> str:
 def _next_planned(status: str, summary: Mapping[str, Any]) -> str | None:
     """The first idea of next.md at the verdict, else the step that the status implies."""
     if idea := summary.get("next_planned"):
-        return str(idea)
+        return in_quotes(idea, _LONGEST)
     if summary["child"] is not None:
         return str(summary["child"])
     if status in _NEXT and not (summary["decision"] and status == ExperimentStatus.OPEN):

@@ -7,7 +7,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from harness.artifacts.objects import load_object
-from harness.domain.plain_text import code, inline, prose
+from harness.domain.plain_text import code, in_quotes, inline
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import ExperimentStatus, Split, spoken
 from harness.errors import HarnessError, RefusedError
@@ -37,7 +37,7 @@ def model_card(project: Project, experiment: str) -> str:
     runs = counted_runs(project.ledger.runs(experiment))
     parts = [
         f"# {inline(approved.name, 80)}: {experiment}",
-        *prose(record.hypothesis),
+        inline(in_quotes(record.hypothesis)),
         "## Evaluation",
         *_scores(row),
         "## Training",
@@ -92,7 +92,7 @@ def _scores(row: Mapping[str, Any]) -> Iterator[str]:
         lines.append(f"- against {row['against']}: {inline(row['compared'])} (recomputed)")
     decided = row["decision"]
     if decided:
-        by, why = inline(decided["by"], 80), inline(decided["reason"])
+        by, why = inline(decided["by"], 80), inline(in_quotes(decided["reason"]))
         lines.append(f"- {decided['kind']} by {by} ({decided['id']}): {why}")
     lines += [f"- {again(made)} (recomputed)" for made in row["reproductions"]]
     yield "\n".join(lines)
@@ -124,7 +124,7 @@ def _config(project: Project, run: Run) -> str:
 
 def _limits(approved: ApprovedPlan, row: Mapping[str, Any]) -> Iterator[str]:
     lines = [
-        f"- made for: {inline(approved.content['objective'], 600)}",
+        f"- made for: {inline(in_quotes(approved.content['objective'], 600))}",
         f"- licence: {_UNKNOWN}",
         "- shown on the rows of this plan only; nothing is said of other data",
     ]
@@ -149,7 +149,7 @@ def dataset_card(project: Project) -> str:
     held: Mapping[str, Any] = next((one for one in splits.values() if one.get("label")), {})
     parts = [
         f"# Data of {inline(approved.name, 80)}",
-        f"{inline(approved.content['objective'], 600)}",
+        inline(in_quotes(approved.content["objective"], 600)),
         "## Splits",
         "\n".join(lines),
         "## Columns",

@@ -1,13 +1,12 @@
 """The report of a plan for people: what was kept, what was tried, what it rests on and what it
 took. One page of Markdown, no line of it wider than a terminal."""
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.artifacts.resources import in_words, merged
 from harness.domain.grade import Grade
-from harness.domain.plain_text import cell, inline
+from harness.domain.plain_text import cell, in_quotes, inline, wrapped
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
     DecisionKind,
@@ -153,10 +152,9 @@ def _plan_words(plan: Mapping[str, Any]) -> str:
     set_tiers = {tier: tiers[tier] for tier in map(str, Tier) if tiers.get(tier) is not None}
     named = ", ".join(f"{tier} {value:g}" for tier, value in set_tiers.items())
     seeds = plan["seeds"]
-    objective = inline(plan["objective"], 600)
-    stop = "" if objective.endswith((".", "!", "?")) else "."
+    objective = inline(in_quotes(plan["objective"], 600))
     return (
-        f"{objective}{stop} Metric: {inline(plan['metric'], 60)},"
+        f"{objective} Metric: {inline(plan['metric'], 60)},"
         f" {plan['direction']}; tiers: {named}; {seeds} seed{'s' if seeds != 1 else ''} an"
         f" experiment. Plan version {plan['version']}, {inline(plan['path'], 200)}."
     )
@@ -167,7 +165,7 @@ def _kept(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     if not kept:
         yield ["Nothing is kept yet."]
     for row in kept:
-        yield _wrapped(f"**{row['experiment']}**: {inline(row['hypothesis'], 500)}")
+        yield _wrapped(f"**{row['experiment']}**: {_quoted(row['hypothesis'])}")
         yield [line for text in _figures(row) for line in _wrapped(text, item=True)]
 
 
@@ -193,8 +191,12 @@ def again(made: Mapping[str, Any]) -> str:
 
 
 def _decided(decision: Mapping[str, Any]) -> str:
-    by, reason = inline(decision["by"], 80), inline(decision["reason"], 500)
+    by, reason = inline(decision["by"], 80), _quoted(decision["reason"])
     return f"{decision['kind']} by {by}: {reason}"
+
+
+def _quoted(text: str) -> str:
+    return inline(in_quotes(text, 500))
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
@@ -229,7 +231,7 @@ def _widths(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[int]:
 
 def _fitting(text: str, width: int) -> str:
     """The beginning of `text` that is no wider as a quoted cell."""
-    fitting = (cell(text, limit) for limit in range(width, 0, -1))
+    fitting = (cell(in_quotes(text, limit)) for limit in range(width, 0, -1))
     return next(shown for shown in fitting if len(shown) <= width)
 
 
@@ -241,10 +243,9 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _told(row: Mapping[str, Any]) -> str:
     builds = f" (builds on {row['parent']})" if row["parent"] else ""
     why = f" {_decided(row['decision'])}" if row["decision"] else ""
-    hypothesis = inline(row["hypothesis"], 500)
-    stop = "" if hypothesis.endswith((".", "!", "?")) else "."
+    hypothesis = _quoted(row["hypothesis"])
     scored = f" Scored by the {row['predict_code']}." if row["predict_code"] else ""
-    return f"{row['experiment']}{builds}: {hypothesis}{stop}{scored}{why}"
+    return f"{row['experiment']}{builds}: {hypothesis}{scored}{why}"
 
 
 def _others(count: int) -> list[list[str]]:
@@ -293,12 +294,4 @@ def _spent(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wrapped(text: str, *, item: bool = False) -> list[str]:
-    first, rest = ("- ", "  ") if item else ("", "")
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return wrapped(text, WIDTH, "- ", "  ") if item else wrapped(text, WIDTH)

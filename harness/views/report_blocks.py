@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.artifacts.resources import in_words
-from harness.domain.plain_text import one_line, plain
+from harness.domain.plain_text import in_quotes, one_line, plain
 from harness.domain.statuses import ExperimentStatus, spoken
 from harness.views import figures
 from harness.views.drawing import Drawing
@@ -95,10 +95,8 @@ def blocks(document: Mapping[str, Any], prose: Sequence[Block] = ()) -> Iterator
 
 def _plan(plan: Mapping[str, Any]) -> str:
     tiers = ", ".join(f"{name} {one:g}" for name, one in plan["tiers"].items() if one is not None)
-    objective = one_line(plan["objective"], _LONGEST)
-    stop = "" if objective.endswith((".", "!", "?")) else "."
     return (
-        f"{objective}{stop} Metric: {one_line(plan['metric'], 60)},"
+        f"{in_quotes(plan['objective'], _LONGEST)} Metric: {one_line(plan['metric'], 60)},"
         f" {plan['direction']}; tiers: {tiers or 'none'}; seeds: {plan['seeds']}."
         f" Plan version {plan['version']}, {one_line(plan['path'], 200)}."
     )
@@ -116,7 +114,7 @@ def _kept(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
     if not kept:
         yield Paragraph(text="Nothing is kept yet.")
     for row in kept:
-        words = one_line(row["hypothesis"], _LONGEST)
+        words = in_quotes(row["hypothesis"], _LONGEST)
         yield Paragraph(text=f"{row['experiment']}: {words}")
         yield Items(texts=list(_facts(row)))
 
@@ -134,7 +132,7 @@ def _facts(row: Mapping[str, Any]) -> Iterator[str]:
     if row["predict_code"]:
         yield f"scored by the {row['predict_code']}"
     for decision in row["decisions"]:
-        by, why = one_line(decision["by"], 80), one_line(decision["reason"], _LONGEST)
+        by, why = one_line(decision["by"], 80), in_quotes(decision["reason"], _LONGEST)
         yield f"{decision['id']} {decision['kind']} by {by}: {why}"
     for made in row["reproductions"]:
         yield f"{again(made)} (recomputed)"
@@ -170,7 +168,7 @@ def _level(row: Mapping[str, Any]) -> str:
 
 def _experiment(row: Mapping[str, Any], curves: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
     yield Heading(text=f"{row['experiment']} ({row['status']})", level=3)
-    yield Paragraph(text=one_line(row["hypothesis"], _LONGEST))
+    yield Paragraph(text=in_quotes(row["hypothesis"], _LONGEST))
     # Of a kept one they stand at the top.
     if row["status"] != ExperimentStatus.KEPT:
         yield Items(texts=list(_facts(row)))

@@ -194,7 +194,7 @@ def test_a_row_says_what_is_known(tmp_path, layout):
             first,
             "-0.0500 (not compared yet)",
         )
-        assert failed["top shortfall"] == "[below_must] accuracy 0.55 is below 0.9."
+        assert failed["top shortfall"] == '"[below_must] accuracy 0.55 is below 0.9."'
         assert (failed["evidence level"], failed["next planned"]) == ("recomputed", "drop it")
         assert [newest[name] for name in ("experiment", "status", "metric", "verdict")] == [
             third,
@@ -214,7 +214,7 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         }
         ledger.append(ended(third, run, "killed", findings=[bypassed]))
         refresh(ledger, layout)
-        assert rows(layout)[0]["top shortfall"] == "[run_logger_bypassed] no rows"
+        assert rows(layout)[0]["top shortfall"] == '"[run_logger_bypassed] no rows"'
         for seed, value in (
             (7, 0.5),
             (8, 0.7),
@@ -370,7 +370,7 @@ def test_w4_texts_cannot_forge_entries_rows_or_headings(tmp_path, layout):
             headings = [line for line in data.decode().split("\n") if line.startswith("#")]
             assert not [line for line in headings if "d-0009" in line or "exp-0666" in line]
         (row,) = rows(layout)
-        assert row["hypothesis"].startswith("a | b ## d-0009 KEEP")
+        assert row["hypothesis"].startswith('"a | b ## d-0009 KEEP')
         assert len(layout.briefing.read_text("utf-8").splitlines()) < 60
 
 
