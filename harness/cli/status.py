@@ -69,8 +69,8 @@ def _text(picture: dict[str, Any]) -> list[str]:
             "memory   the facts of this clone are not imported yet: `harness ledger import`"
         )
     lines += [
-        f"memory   facts of writer {ahead['writer']} came with git ({ahead['path']}) and are not"
-        " taken in: `harness ledger import`"
+        f"memory   facts of writer {ahead['writer']} {ahead['came']} ({ahead['path']}) and are"
+        " not taken in: `harness ledger import`"
         for ahead in picture["facts_ahead"]
     ]
     if plan and plan["changed"]:

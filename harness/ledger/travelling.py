@@ -37,11 +37,17 @@ class Ahead(NamedTuple):
     """Of the text, relative to the project."""
     commit: str = ""
     """The commit that has it, when the working tree's text has not."""
+    tracked: bool = True
+    """Whether git has the text; one that it has not came from nobody knows where."""
+
+    @property
+    def came(self) -> str:
+        return "came with git" if self.tracked else "are in a file that git does not track"
 
     @property
     def words(self) -> str:
         return (
-            f"facts of writer {self.writer} up to {self.last} came with git"
+            f"facts of writer {self.writer} up to {self.last} {self.came}"
             f" ({self.path}{f' of commit {self.commit[:12]}' if self.commit else ''}) and are not"
             " in the ledger"
         )
@@ -64,8 +70,19 @@ def facts_ahead(ledger: Ledger, layout: Layout) -> list[Ahead]:
     for path in files:
         fact = _fact(last_line(path)[0], path.name.removesuffix(SUFFIX))
         if fact is not None and _lacks(ledger, fact):
-            found.append(Ahead(fact.writer, fact.seq, layout.relative(path)))
+            name = layout.relative(path)
+            tracked = _is_tracked(layout, name)
+            found.append(Ahead(fact.writer, fact.seq, name, tracked=tracked))
     return found
+
+
+def _is_tracked(layout: Layout, name: str) -> bool:
+    try:
+        if not in_repository(layout.root):
+            return False
+        return bool(run_git(layout.root, "ls-files", "--", name)[1].strip())
+    except GitFailedError:
+        return False
 
 
 def facts_left_out(ledger: Ledger, layout: Layout) -> list[Ahead]:

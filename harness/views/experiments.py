@@ -4,7 +4,7 @@ from typing import Any
 
 from harness.artifacts.looked import looking
 from harness.domain.records import Experiment
-from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
+from harness.domain.statuses import Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.comparison import compare_experiments, released_comparison
 from harness.evaluation.outcome import HIDDEN_LABELS, TRIVIAL, explain
@@ -18,6 +18,7 @@ from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of, secret
 from harness.plans.changes import changed_since
+from harness.views.snapshot import checked_elsewhere
 
 _DIGITS = 12
 """Of a digest that tells two from each other."""
@@ -35,9 +36,7 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
     """
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)
-    elsewhere = not project.is_here(experiment) or (
-        experiment.status in CLOSED_EXPERIMENTS and _lacks_checkpoints(project, experiment)
-    )
+    elsewhere = checked_elsewhere(project, experiment)
     return {
         "standing": _standing(project, verdicts[-1], elsewhere=elsewhere) if verdicts else None,
         "checked": ("elsewhere" if elsewhere else "here") if verdicts else None,
@@ -185,22 +184,6 @@ def _standing(project: Project, verdict: RecordedVerdict, *, elsewhere: bool) ->
         return verdict.verdict
     with looking(project.layout.looked):
         return standing(project, verdict)
-
-
-def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
-    """Whether all final checkpoints that `harness gc` kept are missing: git does not carry them."""
-    removed = {
-        (fact.run, fact.checkpoint)
-        for fact, _ in project.ledger.removed_checkpoints(experiment.id)
-    }
-    finals = [
-        checkpoint
-        for checkpoint in project.ledger.checkpoints(experiment.id)
-        if checkpoint.final and (checkpoint.run, checkpoint.id) not in removed
-    ]
-    return bool(finals) and not any(
-        (project.layout.root / checkpoint.path).exists() for checkpoint in finals
-    )
 
 
 def comparison(project: Project, candidate: str, reference: str) -> dict[str, Any]:

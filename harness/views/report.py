@@ -25,7 +25,7 @@ from harness.ledger.spending import spent
 from harness.plans.approved import plan_of
 from harness.views.experiments import reproductions
 from harness.views.report_series import logged_curves, spent_over_time
-from harness.views.snapshot import experiment_row, split_score
+from harness.views.snapshot import experiment_row
 from harness.views.tables import figure, score_text, tier_text
 
 WIDTH = 80
@@ -112,8 +112,8 @@ def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
         "resources": merged(
             (run.resources, run.seconds) for run in project.ledger.runs(record.id)
         ),
-        "validation": split_score(project, record, Split.VALIDATION),
-        "held_out": split_score(project, record, Split.HELD_OUT),
+        "validation": row[Split.VALIDATION.value],
+        "held_out": row[Split.HELD_OUT.value],
         "predict_code": whose(project, record.id),
         "compared": None if comparison is None else explain(comparison),
         "against": None if comparison is None else comparison["against"],

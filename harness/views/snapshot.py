@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 else:  # many imports, and often no verdict to ask about
     collect = later("harness.gates.collect")
 
+ELSEWHERE = "checked elsewhere"
 FEW_BITS = 10.0
 """About what a look costs when bits are plenty."""
 _NAMED = 5
@@ -60,7 +61,10 @@ def snapshot(project: Project, *, sandbox: str, newest: int | None = 20) -> dict
         },
         "counts": ledger.counts(),
         "facts_wait": ledger.facts_wait(),
-        "facts_ahead": [ahead._asdict() for ahead in facts_ahead(ledger, project.layout)],
+        "facts_ahead": [
+            {**ahead._asdict(), "came": ahead.came}
+            for ahead in facts_ahead(ledger, project.layout)
+        ],
         "active": active(project, newest=newest),
         "runs": [
             {
@@ -143,6 +147,9 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
     stale = () if verdict is None else _stale(project, experiment, verdict)
     outcome = None if verdict is None else verdict.verdict
     scores = {one.value: split_score(project, experiment, one) for one in Split}
+    if checked_elsewhere(project, experiment):
+        for one in scores.values():
+            one["evidence"] = _elsewhere(one["evidence"])
     shown = Split.VALIDATION if verdict is None else Split(verdict.gate)
     if verdict is None and scores[Split.HELD_OUT.value]["split"] is not None:
         shown = Split.HELD_OUT
@@ -159,6 +166,10 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "gate": verdict.gate if verdict else None,
         "findings": [*_findings(verdict, stale), *_alarms(project, experiment)],
     }
+
+
+def _elsewhere(evidence: str | None) -> str | None:
+    return evidence and f"{evidence}, {ELSEWHERE}"
 
 
 def tree_of(project: Project, experiment: Experiment) -> dict[str, Any] | None:
@@ -200,6 +211,30 @@ def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -
         return ()
     with looking(project.layout.looked):
         return collect.changed(project, verdict)
+
+
+def checked_elsewhere(project: Project, experiment: Experiment) -> bool:
+    """Whether what its scores rest on is of another tree or, of a decided one, of another machine:
+    facts say so, and nothing here can be computed again."""
+    return not project.is_here(experiment) or (
+        experiment.status in CLOSED_EXPERIMENTS and _lacks_checkpoints(project, experiment)
+    )
+
+
+def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
+    """Whether all final checkpoints that `harness gc` kept are missing: git does not carry them."""
+    removed = {
+        (fact.run, fact.checkpoint)
+        for fact, _ in project.ledger.removed_checkpoints(experiment.id)
+    }
+    finals = [
+        checkpoint
+        for checkpoint in project.ledger.checkpoints(experiment.id)
+        if checkpoint.final and (checkpoint.run, checkpoint.id) not in removed
+    ]
+    return bool(finals) and not any(
+        (project.layout.root / checkpoint.path).exists() for checkpoint in finals
+    )
 
 
 def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:

@@ -124,3 +124,16 @@ def test_what_is_no_chain_of_its_name_is_passed_over(ours: Project) -> None:
     (folder / "empty.jsonl").write_text("")
     commit_all(root)
     assert looked(ours) == ([], [])
+
+
+def test_a_file_that_git_does_not_track_did_not_come_with_it(
+    ours: Project, theirs: Project
+) -> None:
+    (text,) = theirs.layout.facts_dir.glob(f"{theirs.ledger.writer}.jsonl")
+    placed = ours.layout.facts_dir / text.name
+    placed.write_bytes(text.read_bytes())
+    (ahead,) = facts_ahead(ours.ledger, ours.layout)
+    assert "are in a file that git does not track" in ahead.words
+    git(ours.layout.root, "add", str(placed))
+    (ahead,) = facts_ahead(ours.ledger, ours.layout)
+    assert "came with git" in ahead.words

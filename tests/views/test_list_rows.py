@@ -1,6 +1,7 @@
 """The rows of `experiment list` and `experiment show`: of one split each, and of what is there
 now."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,11 @@ from harness.domain.statuses import GateName, RunStatus, Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
 from harness.views.experiments import details
+from harness.views.report import page, report, series
+from harness.views.report_blocks import blocks
+from harness.views.report_html import html
 from harness.views.snapshot import experiment_row
+from harness.views.tables import experiments_table
 from tests.world import InProcess, World
 
 
@@ -92,6 +97,19 @@ def test_in_a_clone_a_kept_experiment_was_checked_elsewhere(world: World, passed
         shutil.rmtree(world.run_path(passed, "checkpoints", run.id))
     clone = details(world.project, kept)
     assert (clone["standing"], clone["checked"]) == (Verdict.PASS, "elsewhere")
+    made = report(world.project)
+    (row,) = made["experiments"]
+    told = row["held_out"]["evidence"]
+    assert re.fullmatch("recomputed, .*checked elsewhere", told)
+    text = " ".join(page(made).split())
+    assert f"{told} - PASS on held-out" in text
+    assert f"## Not isolated - {passed}: {told.removeprefix('recomputed, ')}" in text
+    parts = blocks({**made, "series": series(world.project, made)})
+    html_text = html("Report", parts)
+    assert f"{told}</li>" in html_text
+    assert f"<td>{told}</td>" in html_text
+    shown = experiments_table([experiment_row(world.project, kept)])
+    assert told in " ".join(shown.split())
 
 
 def test_a_claim_is_told_what_was_recomputed_or_logged(world: World, passed: str) -> None:
