@@ -625,10 +625,8 @@ def test_the_first_idea_of_next_md_is_what_is_planned_next(world: World, text: s
     verdict = check_gate(world.project, experiment)
     assert verdict.next_planned == NEXT[text]
     write_derived(world.project)
-    assert (
-        f"| {NEXT[text] or 'decide, or mend it'} |"
-        in world.project.layout.project("checklist").read_text()
-    )
+    shown = f'"{NEXT[text]}"' if NEXT[text] else "decide, or mend it"
+    assert f"| {shown} |" in world.project.layout.project("checklist").read_text()
 
 
 def test_next_md_that_is_a_link_or_unreadable_names_nothing(world: World, tmp_path: Path) -> None:
