@@ -260,16 +260,35 @@ def new_config(name: str, token: str) -> str:
 
 def name_ledger(root: Path, url: str | None) -> bytes:
     """Write where the ledger is into config.toml, None for the state directory; returns its bytes.
-    Every other line stays."""
+    Every other line stays. Raises ConfigError, changing nothing, where the line has no place, such
+    as in a list of several lines."""
     path = root / CONFIG
-    lines = path.read_text("utf-8").splitlines(keepends=True)
+    text = path.read_text("utf-8")
+    lines = (text if text.endswith("\n") else text + "\n").splitlines(keepends=True)
     table = next((at for at, line in enumerate(lines) if line.lstrip().startswith("[")), None)
     top, rest = lines[:table], lines[table:] if table is not None else []
     top = [line for line in top if not re.match(r"\s*ledger\s*=", line)]
     if url is not None:
         top.append(f'ledger = "{url}"\n')
-    atomic_write(path, "".join([*top, *rest]))
+    after = "".join([*top, *rest])
+    others = {**_values(path), "ledger": url}
+    if url is None:
+        others.pop("ledger")
+    if not _is_toml_of(after, others):
+        raise ConfigError(
+            f"{path} has no line to which `ledger` can be added; it was left as it is.",
+            hint=f'Write `ledger = "{url}"` into its first line.' if url else "Remove `ledger`.",
+            code="config_line",
+        )
+    atomic_write(path, after)
     return path.read_bytes()
+
+
+def _is_toml_of(text: str, values: Mapping[str, object]) -> bool:
+    try:
+        return tomllib.loads(text) == values
+    except ValueError:
+        return False
 
 
 def _interpreter(path: Path, root: Path, values: Mapping[str, object]) -> str | None:

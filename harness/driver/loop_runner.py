@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
+from harness.artifacts.trees import is_known, own_trees
 from harness.clock import Clock
 from harness.domain.grade import Caller, CallerKind
 from harness.domain.notices import Notice
@@ -45,7 +46,7 @@ from harness.model_gateway.scenario import Recording, read_scenario
 from harness.model_gateway.scripted import Scripted
 from harness.plans.model_budget import least_budget, too_small
 from harness.plans.schema import Loop
-from harness.process import is_same_alive
+from harness.process import boot_id, is_same_alive
 from harness.rendering.derived import write_derived
 from harness.runs.lock import looping
 from harness.runs.notify import Notifier
@@ -222,12 +223,17 @@ def _notify_broken(notifier: Notifier, plan: ApprovedPlan, error: HarnessError) 
 
 
 def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
-    """End the processes of every open session whose driver is gone, and record it as cut. One whose
-    driver lives is led by the loop of another working tree."""
+    """End the processes of every open session of this machine whose driver is gone, and record it
+    as cut. One whose driver lives is led by the loop of another working tree; of one on another
+    machine, with which a server shares the ledger, nobody here can tell."""
+    own = own_trees(layout)
+    if isinstance(layout.ledger, Path):
+        own |= {""}  # facts of before trees had ids
     left = [
         session
         for session in ledger.sessions(open_only=True)
-        if session.driver.get("pid") == os.getpid() or not is_same_alive(session.driver)
+        if _is_of_here(session, layout, own)
+        and (_is_led_by_us(session) or not is_same_alive(session.driver))
     ]
     for session in left:
         ended = end_session_processes(session_folders(layout, session.id), session.id, grace=0.0)
@@ -239,6 +245,19 @@ def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
             SessionEnded(session=session.id, outcome="cut", detail=detail, turns=0, cost_usd=cost)
         )
     return left
+
+
+def _is_of_here(session: Session, layout: Layout, own: frozenset[str]) -> bool:
+    """A linked worktree's too; containers of one boot each know their own trees only."""
+    booted_here = session.driver.get("boot") == boot_id()
+    return session.tree in own or (
+        booted_here and (not session.tree or is_known(layout, session.tree))
+    )
+
+
+def _is_led_by_us(session: Session) -> bool:
+    us = {"pid": os.getpid(), "boot": boot_id()}
+    return us.items() <= session.driver.items()
 
 
 def _close_leftovers(project: Project, on_progress: OnProgress) -> None:

@@ -1,6 +1,7 @@
 """What config.toml may say, and that an agent's edit of it is noticed before it is believed."""
 
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,14 @@ from harness.domain.statuses import HooksMode
 from harness.errors import ConfigError
 from harness.ledger.project import open_project
 from harness.plans.approval import approve_plan
-from harness.settings import CONFIG, create_config, find_root, load_settings, require_interpreter
+from harness.settings import (
+    CONFIG,
+    create_config,
+    find_root,
+    load_settings,
+    name_ledger,
+    require_interpreter,
+)
 
 
 @pytest.mark.parametrize("place", ["state/harness", "state/harness/{id}/vault", "", "link"])
@@ -125,3 +133,24 @@ def test_a_virtual_environment_stays_the_link_that_it_is(tmp_path: Path) -> None
 def test_without_a_setting_the_python_that_runs_the_harness_trains(tmp_path: Path) -> None:
     create_config(tmp_path, name="p", token="0")
     assert require_interpreter(load_settings(tmp_path, {"HOME": str(tmp_path)})) == sys.executable
+
+
+@pytest.mark.parametrize("before", ['project_id = "p-0"', 'project_id = "p-0"\n\n[x]\ny = 1'])
+def test_the_ledgers_line_comes_and_goes_also_without_a_last_newline(
+    tmp_path: Path, before: str
+) -> None:
+    (tmp_path / CONFIG).parent.mkdir()
+    (tmp_path / CONFIG).write_text(before, "utf-8")
+    url = "postgresql://db.example/harness"
+    named = tomllib.loads(name_ledger(tmp_path, url).decode())
+    assert named == {**tomllib.loads(before), "ledger": url}
+    assert name_ledger(tmp_path, None).decode() == before + "\n"
+
+
+def test_a_config_that_has_no_place_for_the_line_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / CONFIG).parent.mkdir()
+    text = 'project_id = "p-0"\nreadable = [\n  "a",\n  # [\n"""\n[\n""",\n]\n'
+    (tmp_path / CONFIG).write_text(text, "utf-8")
+    with pytest.raises(ConfigError, match="no line to which"):
+        name_ledger(tmp_path, "postgresql://db.example/harness")
+    assert (tmp_path / CONFIG).read_text("utf-8") == text

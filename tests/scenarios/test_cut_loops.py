@@ -14,7 +14,10 @@ import psutil
 import pytest
 from toy_project import builder, oracle, play, tool, write_scenario
 
+from harness.artifacts.locate import Layout
+from harness.artifacts.trees import this_tree
 from harness.domain.statuses import FINAL_RUNS, RunStatus, SandboxKind
+from harness.domain.team_ledger import TeamLedger
 from harness.driver.environment import session_folders
 from harness.driver.loop_runner import close_cut_sessions, open_gateway
 from harness.driver.session import session_processes
@@ -209,3 +212,32 @@ def test_a_session_whose_driver_lives_is_left_to_it(project: Project) -> None:
         "build-1-1-other"
     ]
     assert project.ledger.session("build-1-1-other").outcome == "cut"
+
+
+def test_a_session_of_another_machine_is_left_open(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server keeps the ledger of both; the other machine's process ids say nothing here."""
+    tree = this_tree(project.layout).id
+    server = TeamLedger("postgresql://db/x", "h_x", project.layout.state)
+    monkeypatch.setattr(Layout, "ledger", server)
+    here, there = identity(), {**identity(), "boot": "another"}
+    for name, driver, of in (
+        ("far", there, "theirs"),
+        ("far-old", there, ""),
+        ("container", {**here, "pid": 1 << 22}, "theirs"),
+        ("rebooted", there, tree),
+        ("ours", here, tree),
+    ):
+        start = SessionStarted(
+            session=name,
+            role="model-builder",
+            experiment=None,
+            step="build-1-1",
+            sandbox="none",
+            driver=driver,
+            tree=of,
+        )
+        project.ledger.append(start)
+    closed = close_cut_sessions(project.ledger, project.layout)
+    assert sorted(item.id for item in closed) == ["ours", "rebooted"]
