@@ -1,6 +1,6 @@
 """Asking a teacher: one protocol for all, answers that were given before, a limit in dollars."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import (
     asdict,
     dataclass,
@@ -40,6 +40,11 @@ class Answer:
     seconds: float
 
 
+def always(_lost: int) -> bool:
+    """Of a teacher that is not paid for."""
+    return True
+
+
 class Teacher(Protocol):
     """A model that answers. `lost` counts requests that may have cost something and gave nothing:
     each is taken to have cost what it could."""
@@ -47,8 +52,9 @@ class Teacher(Protocol):
     model: str
     lost: int
 
-    def answer(self, question: Question) -> Answer:
-        """Raises RunError when there is none."""
+    def answer(self, question: Question, may_try: Callable[[int], bool] = always) -> Answer | None:
+        """`may_try` is asked before each try, with how many of this question's were lost; None
+        where it says no. Raises RunError when there is no answer."""
         ...
 
     def close(self) -> None: ...
@@ -122,22 +128,26 @@ class Asking:
             )
 
     def answer(self, question: Question) -> Answer | None:
-        """None where the next question could pass the limit: it is not asked."""
+        """None where the next try could pass the limit: it is not made."""
         found = self.answers.find(self.teacher.model, question)
         if found is not None:
             self.spent.recorded += 1
             return found
         worst = self._worst(question)
-        if self.limit is not None and self.spent.usd + worst > self.limit:
-            self.stopped = "the spend limit"
-            return None
-        before = self.teacher.lost
+        before, spent = self.teacher.lost, self.spent.usd
+
+        def may_try(lost: int) -> bool:
+            return self.limit is None or spent + (lost + 1) * worst <= self.limit
+
         try:
-            answer = self.teacher.answer(question)
+            answer = self.teacher.answer(question, may_try) if may_try(0) else None
         finally:
             lost = self.teacher.lost - before
             self.spent.lost += lost
             self.spent.usd += lost * worst
+        if answer is None:
+            self.stopped = "the spend limit"
+            return None
         self.answers.keep(self.teacher.model, question, answer)
         self._add(answer, worst)
         return answer

@@ -6,7 +6,7 @@ this machine.
 """
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,10 +16,12 @@ import httpx
 from harness.clock import Clock
 from harness.domain.plain_text import one_line
 from harness.errors import RunError, UsageError
-from harness.teachers.asking import Answer, Question
+from harness.teachers.asking import Answer, Question, always
 from harness.teachers.lines import object_of
 
 _AGAIN = (408, 409, 429, 500, 502, 503, 504, 529)
+_PERHAPS_COMPUTED = (500, 502, 504)
+"""The model may have answered, and something on the way lost it."""
 _TRIES, _FIRST_WAIT, _LONGEST_WAIT = 6, 1.0, 60.0
 _TIMEOUT = 300.0
 _LARGEST = 8 << 20
@@ -48,10 +50,12 @@ class Endpoint:
     def close(self) -> None:
         self._client.close()
 
-    def answer(self, question: Question) -> Answer:
-        began = self.clock.monotonic()
+    def answer(self, question: Question, may_try: Callable[[int], bool] = always) -> Answer | None:
+        began, before = self.clock.monotonic(), self.lost
         wait, told = _FIRST_WAIT, ""
         for attempt in range(1, _TRIES + 1):
+            if not may_try(self.lost - before):
+                return None
             try:
                 status, headers, body = self._post(question)
             except httpx.TransportError as error:
@@ -60,8 +64,8 @@ class Endpoint:
                 told = type(error).__name__
             else:
                 if status == 200:
-                    seconds = self.clock.monotonic() - began
-                    return _answer(self.form, body, question, seconds)
+                    return self._read(body, self.clock.monotonic() - began)
+                self.lost += status in _PERHAPS_COMPUTED
                 told = f"HTTP {status}: {_message(body)}"
                 if status not in _AGAIN:
                     break
@@ -75,6 +79,13 @@ class Endpoint:
             hint="Answers so far are kept: the same command goes on from there.",
             code="teacher_unavailable",
         )
+
+    def _read(self, body: bytes, seconds: float) -> Answer:
+        try:
+            return _answer(self.form, body, seconds)
+        except RunError:
+            self.lost += 1  # it was computed, whatever it is
+            raise
 
     def _post(self, question: Question) -> tuple[int, Mapping[str, str], bytes]:
         path, headers, content = _request(self.form, self.model, self.key, question)
@@ -91,9 +102,10 @@ class Endpoint:
 def require_safe(url: str, *, has_key: bool) -> None:
     """Raises UsageError for an address that is none, or would get a key in the open."""
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        shown = url.rpartition("@")[2]  # what stands before may be a name and a password
         raise UsageError(
-            f"{url!r} is no address of a service.",
+            f"{shown!r} is no address of a service.",
             hint="E.g. `openai:my-model@http://127.0.0.1:8000/v1`.",
         )
     if has_key and parts.scheme == "http" and not _here(parts.hostname):
@@ -132,7 +144,7 @@ def _request(
     return "/chat/completions", headers, content | {"temperature": 0}
 
 
-def _answer(form: str, body: bytes, question: Question, seconds: float) -> Answer:
+def _answer(form: str, body: bytes, seconds: float) -> Answer:
     row = object_of(body)
     if form == "anthropic":
         text, stop = _of_blocks(row.get("content")), row.get("stop_reason")
@@ -142,6 +154,8 @@ def _answer(form: str, body: bytes, question: Question, seconds: float) -> Answe
         choice = _first(row.get("choices"))
         message = choice.get("message")
         text = message.get("content") if isinstance(message, dict) else None
+        if isinstance(message, dict) and text is None:
+            text = ""  # it only thought, called a tool or refused, and is paid for
         names = ("prompt_tokens", "completion_tokens")
         cut = choice.get("finish_reason") == "length"
     if not isinstance(text, str):

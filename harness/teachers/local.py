@@ -1,14 +1,14 @@
 """A teacher on this machine: a folder of a transformers model, in a process of its own."""
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harness.clock import Clock
 from harness.domain.commands import for_helpers
 from harness.errors import RunError
 from harness.files import canonical_json
-from harness.teachers.asking import Answer, Question
+from harness.teachers.asking import Answer, Question, always
 from harness.teachers.lines import object_of
 
 _PROGRAM = "harness.training.teacher_program"
@@ -31,7 +31,7 @@ class LocalTeacher:
         self._environment, self._clock = for_helpers(inherited), clock
         self._process: subprocess.Popen[bytes] | None = None
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: Question, may_try: Callable[[int], bool] = always) -> Answer:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None

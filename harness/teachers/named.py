@@ -6,7 +6,7 @@ local:ID or local:FOLDER a transformers model: one of `posttrain model add`, or 
 replay:FILE              answers that were recorded before; no other is given
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from harness.teachers.asking import (
     Asking,
     Question,
     Teacher,
+    always,
 )
 from harness.teachers.endpoints import Endpoint
 from harness.teachers.local import LocalTeacher
@@ -138,7 +139,7 @@ class _Replay:
     def __init__(self, model: str, path: Path) -> None:
         self.model, self.lost, self._path = model, 0, path
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: Question, may_try: Callable[[int], bool] = always) -> Answer:
         raise RunError(
             f"{self._path} has no answer to question {question.sha256[:12]}.",
             hint="Ask the teacher itself, with `--answers` naming this file: only what is missing"

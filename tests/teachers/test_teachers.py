@@ -97,6 +97,49 @@ def test_no_question_is_asked_that_could_pass_the_limit(tmp_path: Path):
     assert asking.spent.usd == pytest.approx(2.2)
 
 
+@pytest.mark.parametrize("status", [0, 500, 502, 504])
+def test_each_try_stays_within_the_limit(tmp_path: Path, status: int):
+    """A lost try may have cost 0.173 dollars, and the limit has room for two."""
+    with serving((status, {}, {})) as service:
+        asking = Asking(
+            teacher=endpoint(service.url, "anthropic", timeout=0.2),
+            answers=AnswerFile(tmp_path / "a.jsonl"),
+            price=price_from("1000,1000"),
+            limit=0.4,
+        )
+        assert asking.answer(QUESTION) is None
+    assert (len(service.asked), asking.stopped) == (2, "the spend limit")
+    assert (asking.spent.lost, asking.spent.usd) == (2, pytest.approx(0.346))
+
+
+def test_an_answer_without_text_is_counted_and_kept(tmp_path: Path):
+    silent = of_openai("")
+    silent[2]["choices"][0]["message"]["content"] = None
+    with serving(silent, (200, {}, {"choices": []})) as service:
+        asking = Asking(
+            teacher=endpoint(service.url),
+            answers=AnswerFile(tmp_path / "a.jsonl"),
+            price=price_from("1000,1000"),
+            limit=10.0,
+        )
+        first, again = asking.answer(QUESTION), asking.answer(QUESTION)
+        assert first == again
+        assert first is not None
+        assert (first.text, asking.spent.usd) == ("", pytest.approx(0.05))
+        # What is no answer at all was computed too.
+        with pytest.raises(RunError, match="form"):
+            asking.answer(Question(text="what now?!", longest=100))
+    assert len(service.asked) == 2
+    assert (asking.spent.lost, asking.spent.usd) == (1, pytest.approx(0.05 + 0.174))
+
+
+@pytest.mark.parametrize("before", ["ada:pass-word@", ":pass-word@", "ada:pass@word@"])
+def test_a_password_in_an_address_is_refused_and_not_shown(before: str):
+    with pytest.raises(UsageError, match=r"'models\.example/v1' is no address") as refused:
+        endpoint(f"https://{before}models.example/v1")
+    assert "word" not in str(refused.value)
+
+
 def test_kept_answers_are_read_again_but_for_torn_lines(tmp_path: Path):
     path = tmp_path / "a.jsonl"
     with serving(of_openai("one")) as service:
