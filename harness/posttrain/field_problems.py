@@ -45,12 +45,17 @@ class SpecificationError(UsageError):
 
     code = "specification_invalid"
 
-    def __init__(self, problems: Sequence[FieldProblem], what: str = "specification") -> None:
+    def __init__(
+        self,
+        problems: Sequence[FieldProblem],
+        what: str = "specification",
+        hint: str = "Correct all of them.",
+    ) -> None:
         self.problems = tuple(problems)
         listed = "; ".join(map(str, self.problems))
         super().__init__(
             f"The {what} has {len(self.problems)} problems: {listed}.",
-            hint="Correct all of them.",
+            hint=hint,
         )
 
 

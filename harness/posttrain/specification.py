@@ -19,6 +19,7 @@ from harness.files import (
     sha256_bytes,
 )
 from harness.posttrain.field_problems import (
+    FieldProblems,
     SpecificationError,
     field_problem,
 )
@@ -33,6 +34,13 @@ from harness.posttrain.vocabulary import (
 )
 
 _ONLY_COMPOSED = ("composition", "teacher")
+_WORDS: Mapping[str, type[Backend | Mode | Profile | HardwareTier]] = {
+    "backend": Backend,
+    "mode": Mode,
+    "profile": Profile,
+    "hardware_tier": HardwareTier,
+}
+"""Fields of a closed vocabulary."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,22 +125,35 @@ class Specification:
 
 
 def specification_from(values: Mapping[str, Any]) -> Specification:
-    """The inverse of `Specification.plain`. Raises SpecificationError for another schema."""
+    """The inverse of `Specification.plain`. Raises SpecificationError for another schema, and for
+    a word that an earlier version had, e.g. the backend unsloth-orpo."""
     if values.get("schema") != SCHEMA:
         raise SpecificationError(
             [field_problem("schema", SCHEMA, values.get("schema"), "another version wrote it")]
         )
     own = {name: value for name, value in values.items() if name != "schema"}
-    words = {
-        "backend": Backend(own["backend"]),
-        "mode": Mode(own["mode"]),
-        "profile": Profile(own["profile"]),
-        "hardware_tier": HardwareTier(own["hardware_tier"]),
-    }
+    _require_known(own)
+    words = {name: kind(own[name]) for name, kind in _WORDS.items()}
     command = own["command"]
     return Specification(
         **{**own, **words, "command": None if command is None else tuple(command)}
     )
+
+
+def _require_known(own: Mapping[str, Any]) -> None:
+    problems = FieldProblems()
+    for name, kind in _WORDS.items():
+        if own[name] not in set(kind):
+            listed = ", ".join(kind)
+            problems.add(name, f"one of {listed}", own[name], "it is no longer supported")
+    if problems:
+        mode = own["mode"]
+        able = [one.value for one in Backend if mode in one.modes]
+        raise SpecificationError(
+            problems,
+            hint="What it made stays. To train anew: `harness posttrain spec` with --mode"
+            f" {mode} and --backend {' or '.join(able) or Backend.COMMAND}.",
+        )
 
 
 def config_fingerprint(

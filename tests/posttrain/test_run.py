@@ -1,12 +1,14 @@
 """A trainer's process and its result: what is believed, what is not, and that nothing of it is left
 running."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from harness.errors import RefusedError
+from harness.posttrain.field_problems import SpecificationError
 from harness.posttrain.program import TrainingProgram
 from tests.conformance import imported
 from tests.posttrain import programs
@@ -168,6 +170,19 @@ def test_a_dry_run_is_validated_and_makes_nothing(
 def test_a_completed_program_is_not_run_again(execute, program: TrainingProgram) -> None:
     with pytest.raises(RefusedError, match="completed run"):
         program.execute(execute().run.experiment)
+
+
+def test_a_backend_that_is_gone_is_a_sentence(
+    program: TrainingProgram, project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ledger of an earlier version has programs of it."""
+    name = program.create(programs.request(backend="dry-run"), by="me").experiment
+    made = project.ledger.program(name)
+    old = replace(made, spec={**made.spec, "backend": "unsloth-orpo", "mode": "orpo"})
+    monkeypatch.setattr(type(project.ledger), "program", lambda _self, _name: old)
+    with pytest.raises(SpecificationError, match="unsloth-orpo: it is no longer supp") as refused:
+        program.execute(name)
+    assert "--backend trl-orpo or command" in refused.value.hint
 
 
 def test_a_failed_one_may_be(execute, program: TrainingProgram, root: Path) -> None:
