@@ -7,17 +7,18 @@ from harness.errors import ConfigError
 
 LOCAL, SLURM, RAY = "local", "slurm", "ray"
 TORCHRUN, SKYPILOT = "torchrun", "skypilot"
-NUMBER, TEXT, TEXTS, TABLE = "a number", "text", "a list of texts", "a table"
+NUMBER, WHOLE = "a number", "a whole number"
+TEXT, TEXTS, TABLE = "text", "a list of texts", "a table"
 
 OPTIONS: Mapping[str, Mapping[str, str]] = {
-    LOCAL: {"gpus": NUMBER},
+    LOCAL: {"gpus": WHOLE},
     SLURM: {
         "partition": TEXT,
         "account": TEXT,
         "qos": TEXT,
         "constraint": TEXT,
-        "gpus": NUMBER,
-        "cpus": NUMBER,
+        "gpus": WHOLE,
+        "cpus": WHOLE,
         "memory_gb": NUMBER,
         "time": NUMBER,
         "setup": TEXTS,
@@ -28,9 +29,9 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "address": TEXT,
         "cpus": NUMBER,
         "gpus": NUMBER,
-        "restarts": NUMBER,
+        "restarts": WHOLE,
     },
-    TORCHRUN: {"processes": NUMBER},
+    TORCHRUN: {"processes": WHOLE},
     SKYPILOT: {
         "cloud": TEXT,
         "region": TEXT,
@@ -73,6 +74,8 @@ def read_launchers(value: object, *, where: str) -> Options:
 def _fits(given: object, wanted: str) -> bool:
     if wanted == NUMBER:
         return type(given) in (int, float) and float(str(given)) >= 0
+    if wanted == WHOLE:
+        return type(given) is int and given >= 0
     if wanted == TEXT:
         return isinstance(given, str) and bool(given)
     if wanted == TEXTS:

@@ -166,6 +166,31 @@ def test_seen_from_another_machine_slurm_says_whether_the_job_goes_on(
         assert (tmp_path / "cancelled").read_text() == "12\n"
 
 
+@pytest.mark.parametrize("state", ["PREEMPTED", "REVOKED"])
+def test_a_preempted_job_is_gone_when_the_queue_does_not_know_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+
+    def says(name: str, text: str) -> None:
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+
+    launcher = SlurmLauncher()
+    says("sacct", f"echo {state}")
+    assert not launcher.is_gone("12")  # nobody to ask
+    says("squeue", "echo JOBID; echo 12; echo 13")
+    assert not launcher.is_gone("12")
+    says("squeue", "echo JOBID; echo 112")
+    assert launcher.is_gone("12")
+    says("squeue", "echo slurm_load_jobs error >&2; exit 1")
+    assert not launcher.is_gone("12")
+    says("sacct", "echo BOOT_FAIL")
+    assert launcher.is_gone("12")
+
+
 def _wait_for_rows(placed: Placing) -> None:
     wait_until(lambda: rows_of(placed).count('"epoch"') > 3, 90)
 

@@ -35,6 +35,9 @@ _WARNED_S = 120
 _ASKED_S = 20.0
 _COMMAND_S = 30.0
 _OVER = ("CANCELLED", "COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "DEADLINE")
+_OVER += ("BOOT_FAIL",)
+_OVER_OR_AGAIN = ("PREEMPTED", "REVOKED")
+"""The job is queued again (`requeue` below), or goes on at another cluster, or is over."""
 
 
 class SlurmEngine:
@@ -119,6 +122,10 @@ class SlurmLauncher(PlacedLauncher):
         if not job:
             return True
         said = _asked("sacct", "-n", "-X", "-P", "-o", "State", "-j", job)
+        if said.startswith(_OVER_OR_AGAIN):
+            # With its headline, which a queue that could not be asked has not.
+            queue = _asked("squeue", "--me", "--federation", "-o", "%A").split()
+            return bool(queue) and job not in queue
         return bool(said) and said.startswith(_OVER)
 
     def end_job(self, job: str) -> None:
