@@ -4,6 +4,7 @@ hand-offs, ranked by SQLite's FTS5 (bm25) for an experiment and a role.
 The index is made anew for each question, in memory: it cannot be out of date.
 """
 
+import contextlib
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -112,9 +113,14 @@ def _text(layout: Layout, path: Path) -> str:
     """ "" for a link, a pipe or other bytes than text: there is nothing to recall."""
     try:
         with open_regular(path, follow=False, below=layout.root) as stream:
-            return decode(stream.read(_LONGEST), where=str(path))
+            data = stream.read(_LONGEST)
     except HarnessError:
         return ""
+    # The last character may be cut: of UTF-8 it has at most three bytes here.
+    for missing in range(4 if len(data) == _LONGEST else 1):
+        with contextlib.suppress(HarnessError):
+            return decode(data[: len(data) - missing], where=str(path))
+    return ""
 
 
 def recall(

@@ -148,6 +148,18 @@ def test_a_checker_is_told_of_earlier_diagnoses_not_of_its_own_experiment(world:
     assert len(told) <= ROOM
 
 
+@pytest.mark.parametrize("before", range(4))
+def test_a_long_diagnosis_is_found_whatever_its_cut_splits(world: World, before: int) -> None:
+    path = world.path("exp-0002", "diagnosis")
+    path.write_text("zebra" + "." * before + "\N{SNAKE}" * 9_000, "utf-8")
+    try:
+        assert found(world, "zebra") == [("diagnosis", str(path.relative_to(world.root)))]
+        path.write_bytes(b"zebra" + b"\xff" * 30_000)  # other bytes than text
+        assert found(world, "zebra") == []
+    finally:
+        path.unlink()
+
+
 def test_a_link_in_place_of_a_diagnosis_is_not_read(world: World, tmp_path: Path) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text("a zebra in the vault")
