@@ -4,7 +4,6 @@ import contextlib
 import functools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +159,7 @@ def command(
     --replicas: docs/diloco.md; --launcher: docs/launchers.md. Exit 1 when a run did not complete.
     """
     if placed is not None:
-        give(order_answer(project, placed, below, sandbox=sandbox), as_json=as_json)
+        give(order_answer(project, placed, below), as_json=as_json)
         return
     if written is not None or launcher == SKYPILOT:
         give(
@@ -275,18 +274,19 @@ def task_answer(
     return Answer(document={"written": str(path), "task": task}, lines=[send], ok=True)
 
 
-def order_answer(start: Path, name: str, below: int | None, *, sandbox: str) -> Answer:
+def order_answer(start: Path, name: str, below: int | None) -> Answer:
     """Train the seed that an order in the state directory names, and end with process `below`."""
     if below is not None:
         end_with(below)
     with changing(start, again=True) as opened:
         order, folder = read_order(opened.layout, name)
-        opened = replace(opened, caller=caller(order))
+        opened = opened.called_by(caller(order))
         report = train_order(
             opened,
             order,
             folder,
-            sandbox=sandbox_for(sandbox, required=False),
+            # Not that of the command line: whoever knows the name could write it.
+            sandbox=sandbox_for(order.sandbox, required=False),
             on_event=functools.partial(told, opened, quiet=False),
             inherited=os.environ,
         )

@@ -80,7 +80,8 @@ class FanOut:
                     waiting.clear()
                 self._look(waiting)
                 time.sleep(_POLL_S if self._going else 0)
-                if not waiting and not self._going and self._ended:
+                may_go_on = self._ended and self.problem is None
+                if not waiting and not self._going and may_go_on:
                     waiting, self._again, self._ended = self._again, [], 0
         finally:
             self._cancel()
@@ -159,7 +160,8 @@ class FanOut:
             self.problem = self.problem or _FailedError.of(one.seed)
         else:
             found = [Finding.from_plain(found) for found in answer.get("findings", ())]
-            if [found.code for found in found] == ["budget_spent"]:
+            if "budget_spent" in {one.code for one in found}:
+                self.findings += [one for one in found if one.code != "budget_spent"]
                 self._again.append(one.seed)
             else:
                 self.findings += found

@@ -1,0 +1,109 @@
+"""Seeds that found the budget kept for others wait, and are told of; the order for one seed says
+all, whatever the command line does."""
+
+from collections import deque
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from placed_support import placing
+
+from harness.cli import train as train_verb
+from harness.cli.main import harness
+from harness.domain.findings import Finding
+from harness.domain.statuses import RunStatus
+from harness.runs import fan_out
+from harness.runs.fan_out import FanOut, Pace
+from harness.runs.placement import Order, write_order
+
+SPENT, RECOVERED = (
+    {"code": code, "message": code, "hint": "", "data": {}}
+    for code in ("budget_spent", "run_recovered")
+)
+
+
+class Seeds:
+    """Each start of a seed answers what is next in its list: findings, or None for no answer."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, **answers: list[Any]) -> None:
+        self.answers = {name: deque(given) for name, given in answers.items()}
+        self.started: list[int] = []
+        self.done: dict[int, Any] = {}
+        patch.setattr(fan_out, "close_abandoned", lambda *_words, **_more: [])
+        patch.setattr(fan_out, "forget", lambda _folder: None)
+        patch.setattr(fan_out, "_POLL_S", 0)
+        patch.setattr(FanOut, "_placed", lambda _self, seed: self._start(seed))
+
+    def train(self, *seeds: int) -> list[Finding]:
+        project = SimpleNamespace(project=None, experiment="exp-0001", completed=lambda: self.done)
+        engine = SimpleNamespace(name="local", most=None, gpus=0)
+        words: dict[str, Any] = {"job": project, "engine": engine, "environment": {}}
+        pace = Pace(silent_s=1, grace_s=0)
+        made = FanOut(**words, on_event=lambda _event: None, resume=False, pace=pace)
+        return made.run(seeds)
+
+    def _start(self, seed: int) -> Any:
+        self.started.append(seed)
+        found = self.answers[f"s{seed}"].popleft()
+        if found == []:
+            self.done[seed] = SimpleNamespace(status=RunStatus.COMPLETED)
+        return SimpleNamespace(
+            seed=seed,
+            folder=None,
+            at=SimpleNamespace(job=""),
+            news=lambda: None,
+            ended=lambda: 0,
+            last_words=lambda: "",
+            answer=lambda: {} if found is None else {"findings": found},
+        )
+
+
+def test_a_seed_without_budget_goes_again_after_another_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also one that closed a lost run before it looked at the budget."""
+    seeds = Seeds(monkeypatch, s1=[[]], s2=[[RECOVERED, SPENT], []])
+    assert [one.code for one in seeds.train(1, 2)] == ["run_recovered"]
+    assert (seeds.started, set(seeds.done)) == ([1, 2, 2], {1, 2})
+
+
+def test_a_seed_without_budget_is_told_of_when_another_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seeds = Seeds(monkeypatch, s1=[[]], s2=[[SPENT]], s3=[None])
+    assert [one.code for one in seeds.train(1, 2, 3)] == ["placement_lost", "budget_spent"]
+    assert seeds.started == [1, 2, 3]
+
+
+def test_an_order_says_who_asked_and_in_which_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the command line: an agent could see the order's name and give it --sandbox none."""
+    placed = placing(tmp_path, "")
+    for name, value in placed.environment.items():
+        monkeypatch.setenv(name, value)
+    seen: list[tuple[str, ...]] = []
+
+    def kept(project: Any, order: Order, _folder: Path, **_more: Any) -> Any:
+        seen.append((order.sandbox, str(project.caller), project.ledger.origin))
+        return SimpleNamespace(ok=True, runs=[], findings=[])
+
+    def sandbox_for(name: str, **_more: Any) -> None:
+        seen.append((name,))
+
+    monkeypatch.setattr(train_verb, "train_order", kept)
+    monkeypatch.setattr(train_verb, "sandbox_for", sandbox_for)
+    words: dict[str, Any] = {"experiment": "exp-0001", "seed": 1, "argv": [], "engine": "local"}
+    words |= {"gpus": 1, "code": "", "config": None, "asked": {}, "session": None, "boot": ""}
+    words |= {"resume": False, "first": True, "silent_s": 1.0, "grace_s": 1.0}
+    with placed.project() as project:
+        order = Order(**words, caller="driver:landlock", sandbox="landlock")
+        name = write_order(project.layout, order).name
+    asked = ["train", "exp-0001", "--placed", name, "--sandbox", "none", "--project"]
+    said = CliRunner().invoke(harness, [*asked, str(placed.root)])
+    assert said.exit_code == 0, said.output
+    assert seen[0] == ("landlock",)
+    assert seen[1][:2] == ("landlock", "driver:landlock")
+    assert seen[1][2].endswith(" driver:landlock")
