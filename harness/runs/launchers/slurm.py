@@ -34,8 +34,10 @@ _WARNED_S = 120
 """Between Slurm's USR2 and its time limit or the node's loss: to write a checkpoint and close."""
 _ASKED_S = 20.0
 _COMMAND_S = 30.0
-_OVER = ("CANCELLED", "COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "DEADLINE")
-_OVER += ("BOOT_FAIL",)
+_OVER = (
+    *("CANCELLED", "COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL"),
+    *("OUT_OF_MEMORY", "DEADLINE", "BOOT_FAIL"),
+)
 _OVER_OR_AGAIN = ("PREEMPTED", "REVOKED")
 """The job is queued again (`requeue` below), or goes on at another cluster, or is over."""
 
