@@ -68,7 +68,7 @@ WORDS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("login", "logout", "auth"), "nothing: there is no account"),
         **dict.fromkeys(("server", "serve"), _WATCH),
         **dict.fromkeys(("model", "models"), "`harness posttrain model list`"),
-        **dict.fromkeys(("artifact", "artifacts", "checkpoints"), _SHOW),
+        **dict.fromkeys(("artifact", "checkpoints"), _SHOW),
         **dict.fromkeys(("agent", "agents"), "`harness run`, or `harness claude`"),
         **dict.fromkeys(("fix", "repair"), "`harness doctor`, then `harness init`"),
         **dict.fromkeys(("update", "upgrade"), "`harness init`, after the package's own upgrade"),
@@ -106,7 +106,7 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "harness ledger": {
         **dict.fromkeys(("check", "audit"), "`harness ledger verify`"),
-        **dict.fromkeys(("show", "log", "list"), _WHY),
+        **dict.fromkeys(("show", "list"), _WHY),
     },
     "harness priors": {"show": "`harness priors list`", "new": "`harness priors add`"},
     "harness data": {"load": _INIT, "check": "`harness plan check`"},

@@ -21,6 +21,10 @@ PRIVATE_WORDS = ".harness/private-words.txt"
 _TEXTS = ("lesson", "evidence", "rule", "project", "id", "at", "by")
 
 
+UNNAMED = "a project"
+"""Of one whose own name holds a private word."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exported:
     text: str
@@ -41,6 +45,8 @@ def export_priors(project: Project, private: Iterable[str]) -> Exported:
     """The priors in force, without those that hold a private word."""
     words = [folded for word in private if (folded := _folded(word))]
     name = project.settings.project_id
+    if any(word in _folded(name) for word in words):
+        name = UNNAMED
     taken, left_out = [], []
     for prior in project.ledger.priors(standing=True):
         texts = (prior.lesson, prior.evidence, prior.rule, prior.by, *(prior.check or ()))

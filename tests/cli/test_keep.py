@@ -161,11 +161,11 @@ def test_the_report_is_a_page_of_markdown_that_fits_a_terminal(story: Story) -> 
     page = story.said["report"].stdout
     assert max(map(len, page.splitlines())) <= 80
     parts = re.split(r"^## (.+)$", page, flags=re.MULTILINE)
-    assert parts[0].startswith("# Report: toy\n\nClassify three blobs")
+    assert parts[0].startswith('# Report: toy\n\n"Classify three blobs"')
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
     assert list(sections) == ["Kept", "Experiments", "Not isolated", "Spent"]
     kept = " ".join(sections["Kept"].split())
-    assert f"**exp-0001**: {IDEA}" in kept
+    assert f'**exp-0001**: "{IDEA}"' in kept
     assert re.search(r"- accuracy 0\.\d+ .*\[0\.\d+, [01]\.\d+\]", kept)
     assert "held-out, 3 seeds, recomputed" in kept
     assert "KEEP by human:" in kept
@@ -179,7 +179,7 @@ def test_the_report_is_a_page_of_markdown_that_fits_a_terminal(story: Story) -> 
     second = re.split(r"(?<!\\)\|", rows[3])
     assert [cell.strip() for cell in second[3:6]] == ["-", "FAIL", "discarded"]
     told = " ".join(sections["Experiments"].split())
-    assert "(builds on exp-0001): the other side | is &lt;b>better" in told
+    assert '(builds on exp-0001): "the other side | is &lt;b>better' in told
     assert "It is the wrong side." in told
     assert "- looks at held-out: 1 of 20" in sections["Spent"]
     assert "- experiments: 2 of 8" in sections["Spent"]

@@ -79,3 +79,14 @@ def test_an_agent_takes_none_out_or_in(again: Again, tmp_path: Path) -> None:
         assert answer.exit_code == 2
         assert json.loads(answer.stdout)["error"]["code"] == "human_verb"
     assert not out.exists()
+
+
+def test_a_project_whose_name_is_private_stays_unnamed(again: Again, tmp_path: Path) -> None:
+    first = again.journey()
+    add(first, "Warm up before a large rate", "Warm up.")
+    words = json.loads(first.harness("status", "--json").stdout)["project"]["id"]
+    (first.root / ".harness/private-words.txt").write_text(f"{words[:4]}\n", "utf-8")
+    out = tmp_path / "priors.json"
+    made = first.harness("priors", "export", "--out", str(out), "--json")
+    assert made.exit_code == 0, made.stderr
+    assert words not in out.read_text("utf-8")
