@@ -79,6 +79,11 @@ class Layout:
         """The ledger's text form, one file a writer; committed to git."""
 
     @property
+    def renamed(self) -> Path:
+        """The last merge whose new ids the folders of this tree have; see artifacts.moved."""
+        return self.looked.with_name(self.looked.name.replace("looked", "renamed", 1))
+
+    @property
     def ledger(self) -> Place:
         """A file, or where a server keeps it."""
         url = self.settings.ledger

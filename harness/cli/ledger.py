@@ -23,7 +23,7 @@ from harness.domain.ids import is_experiment_id
 from harness.domain.team_ledger import url_problem
 from harness.errors import UsageError
 from harness.ledger.exchange import export_facts, import_facts
-from harness.ledger.merging import merge_facts
+from harness.ledger.merging import merge_facts, renamings
 from harness.ledger.migrate import grants, migrate
 from harness.ledger.origins import newest_facts
 from harness.ledger.project import approve_config, open_layout
@@ -174,8 +174,8 @@ def grants_command(append: str | None, read: str | None, project: Path, as_json:
 def merge_command(folder: Path | None, project: Path, as_json: bool) -> None:
     """Import facts from FOLDER (default: memory/facts); an id of ours that they have changes.
 
-    References, words and folders get the new names; a decision records them. Must be run by a
-    person.
+    References, words and folders get the new names; a decision records them. Goes on where it was
+    cut. Must be run by a person.
     """
     by = require_person("ledger merge", environment())
     with changing(project, restore=True) as opened:
@@ -186,13 +186,16 @@ def merge_command(folder: Path | None, project: Path, as_json: bool) -> None:
             by=by,
             taken=lambda name: is_experiment_id(name) and layout.experiment(name).exists(),
         )
-        moved = move_experiments(layout, merged.names)
+        # From the facts: a merge that was cut after them is finished by the next one.
+        here = {one.id for one in opened.here(opened.ledger.experiments())}
+        moved = move_experiments(layout, renamings(opened.ledger), here)
         take_in(opened)
         write_derived(opened, everything=True)
     emit(
         {"imported": merged.imported, "renamed": merged.names, "moved": moved},
         f"imported {merged.imported} facts",
         *(f"{old} is now {new}" for old, new in merged.names.items()),
+        *(f"{folder} has its new name" for folder in moved),
         as_json=as_json,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.artifacts.moved import Renaming
 from harness.domain.ids import experiment_id
 from harness.domain.statuses import DecisionKind
 from harness.errors import RefusedError
@@ -24,7 +25,7 @@ from harness.ledger.facts import (
 )
 from harness.ledger.facts.base import next_number, tail_number
 from harness.ledger.ledger import Ledger
-from harness.ledger.renames import Renamed
+from harness.ledger.renames import Renamed, names_of
 from harness.ledger.replay import facts_in_order, rebuild_state
 from harness.ledger.store import Connection
 
@@ -76,6 +77,24 @@ def merge_facts(ledger: Ledger, folder: Path, *, by: str, taken: Callable[[str],
             )
     anchor_facts(ledger, last)
     return Merged(fresh, names)
+
+
+def renamings(ledger: Ledger) -> list[Renaming]:
+    """Every merge that renamed ids of this ledger's writer, oldest first."""
+    with ledger.connection() as connection:
+        names = names_of(connection, ledger.writer)
+        opened = [
+            (fact.seq, str(fact.body()["experiment"]))
+            for fact in (facts_in_order(connection) if names else ())
+            if fact.writer == ledger.writer and fact.kind == ExperimentOpened.KIND
+        ]
+    found: list[Renaming] = []
+    today: dict[str, str] = {}
+    for seq, of in reversed(names):
+        today |= {old: today.get(new, new) for old, new in of.items()}
+        own = [name for at, name in opened if at < seq]
+        found.append(Renaming(seq, {old: today[old] for old in of}, own))
+    return found[::-1]
 
 
 def _names(connection: Connection, own: str, taken: Callable[[str], bool]) -> dict[str, str]:

@@ -63,6 +63,13 @@ def read_renames(connection: Connection) -> Renames:
     return _collected({**row, "record": json.loads(row["data"])["body"]} for row in rows)
 
 
+def names_of(connection: Connection, writer: str) -> list[tuple[int, dict[str, str]]]:
+    """(number of the fact, old id -> new id) of each merge that renamed this writer's."""
+    query = "SELECT seq, data FROM facts WHERE kind = :kind AND writer = :writer ORDER BY seq"
+    rows = connection.rows(query, kind=KIND, writer=writer)
+    return [(row["seq"], json.loads(row["data"])["body"]["names"]) for row in rows]
+
+
 def noted_renames(connection: Connection) -> Renames:
     """From the state."""
     query = "SELECT writer, seq, record FROM notes WHERE kind = :kind ORDER BY writer, seq"

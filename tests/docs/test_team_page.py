@@ -117,10 +117,19 @@ def test_two_clones_merge_as_the_page_says(tmp_path: Path) -> None:
     assert merged.exit_code == 0, merged.stderr
     assert "exp-0002 is now exp-0003" in merged.stdout
     folder = ours.root / ".harness" / "experiments"
+    # As a merge leaves them that was killed once its facts stood.
+    page = folder / "exp-0003" / "hypothesis.md"
+    page.write_text(page.read_text("utf-8").replace("exp-0003", "exp-0002"), "utf-8")
+    page.parent.rename(folder / "exp-0002")
+    for mark in ours.state.glob("renamed-*.json"):
+        mark.unlink()
+    again = ours.harness(*merge[1:])
+    assert "imported 0 facts" in again.stdout
+    assert ".harness/experiments/exp-0003 has its new name" in again.stdout
     assert sorted(path.name for path in folder.glob("exp-*")) == [FIRST, "exp-0003"]
-    page = (folder / "exp-0003" / "hypothesis.md").read_text("utf-8")
-    assert "exp-0003" in page
-    assert "exp-0002" not in page
+    text = page.read_text("utf-8")
+    assert "exp-0003" in text
+    assert "exp-0002" not in text
     shown = ours.harness("experiment", "show", "exp-0003", "--json").document
     assert (shown["hypothesis"], shown["parent"]) == ("A wider net is better.", FIRST)
     assert ours.harness("ledger", "verify").exit_code == 0

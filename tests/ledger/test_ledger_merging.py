@@ -15,7 +15,7 @@ from ledger_samples import (
 from harness.domain.statuses import DecisionKind
 from harness.errors import RefusedError
 from harness.ledger.exchange import export_facts, import_facts
-from harness.ledger.merging import merge_facts
+from harness.ledger.merging import merge_facts, renamings
 from harness.ledger.origins import newest_facts
 from harness.ledger.renames import Renamed
 from harness.ledger.verify import verify
@@ -87,6 +87,21 @@ def test_the_other_clone_takes_the_new_names_in_and_both_go_on(clones, tmp_path)
     with open_ledger(tmp_path / "c", writer="carol") as third:
         import_facts(third, text)
         assert state_of(third) == state_of(alice)
+
+
+def test_what_was_renamed_is_told_by_the_facts_of_who_merged(clones):
+    alice, bob, text = clones
+    assert renamings(bob) == []
+    merged = merge_facts(bob, text, by="human:bob", taken=free)
+    (one,) = renamings(bob)
+    assert one.names == merged.names
+    # Of this writer's own, also the child that kept its id, and none that came from Alice.
+    assert one.experiments == ["exp-0006", "exp-0005"]
+    assert life(bob, 0.9, parent="exp-0006") == "exp-0007"
+    assert renamings(bob) == [one]
+    export_facts(bob, text)
+    import_facts(alice, text)
+    assert renamings(alice) == []
 
 
 def test_merging_twice_and_without_a_clash_renames_nothing(clones):
