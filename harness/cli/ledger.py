@@ -123,13 +123,16 @@ def migrate_command(to: str, project: Path, as_json: bool) -> None:
     with changing(project, deriving=True) as opened:
         root, layout = opened.settings.root, opened.layout
         target = Layout(replace(opened.settings, ledger=url)).ledger
-        copied = migrate(opened.ledger, target, clock=opened.clock)
         approved = layout.approved_config
         known = layout.project("config_toml").read_bytes()
         same = approved.is_file() and approved.read_bytes() == known
-        config = name_ledger(root, url)
-        if same:
-            approve_config(layout, config)
+
+        def switch() -> None:
+            config = name_ledger(root, url)
+            if same:
+                approve_config(layout, config)
+
+        copied = migrate(opened.ledger, target, clock=opened.clock, switch=switch)
     with changing(project, deriving=True, again=True) as opened:
         write_derived(opened, everything=True)
     document = {"ledger": str(target), "copied": copied, "verified": True}

@@ -264,10 +264,11 @@ def _drain(folder: Path, connection: Connection, append: Callable[[Fact], Any]) 
         if connection.row(_SPOOLED, name=path.name) is None:
             try:
                 value = json.loads(path.read_bytes())
+                kind, body = value["kind"], value["body"]
                 # A savepoint: a fact that its rule refuses must not undo the caller's transaction.
                 with connection.savepoint():
                     if not _is_stored(connection, value.get("hash")):
-                        append(fact_from(value["kind"], value["body"]))
+                        append(fact_from(kind, body))
             except FileNotFoundError:
                 continue  # another process drained it
             except (ValueError, KeyError, TypeError, UsageError, LedgerError):

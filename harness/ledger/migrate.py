@@ -6,7 +6,7 @@ that was cut goes on where it stopped. At the end the source is marked: it stand
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,11 @@ _BATCH = 1000
 _PATIENCE = 30.0
 
 
-def migrate(source: Ledger, target: Place, *, clock: Clock) -> int:
-    """Copy every fact and mark the source; returns the number that was copied now.
+def migrate(
+    source: Ledger, target: Place, *, clock: Clock, switch: Callable[[], None] = lambda: None
+) -> int:
+    """Copy every fact, `switch` to the target, and mark the source; returns the number that was
+    copied now. Cut before the switch it goes on at the next call; later the target is in use.
 
     Both are verified. Raises RefusedError (not_empty) for a target with other facts, and
     LedgerDamagedError.
@@ -60,6 +63,7 @@ def migrate(source: Ledger, target: Place, *, clock: Clock) -> int:
             with database.write() as there:
                 there.note_state_version(MIGRATING)
             raise
+        switch()
         here.note_state_version(MOVED)
     return copied
 
@@ -95,17 +99,22 @@ def _copy(here: Connection, database: Database, writer: str) -> int:
 
 
 def _require_beginning(here: Connection, there: Connection, place: Place, *, marked: bool) -> None:
-    """Raises RefusedError unless the target is empty, or holds what this ledger begins with."""
-    for own, other in itertools.zip_longest(_all(here), _all(there)):
-        if other is None:
+    """Raises RefusedError unless the target is empty, or holds what this ledger does; where it is
+    `marked` as half filled, also only a beginning of that."""
+    own: Row | None = None
+    other: Row | None = None
+    for held, (own, other) in enumerate(itertools.zip_longest(_all(here), _all(there))):
+        if other is None and (marked or held == 0):
             return
-        if own != other or not marked:
-            raise RefusedError(
-                f"{place} is not empty: it holds facts"
-                f"{'' if own == other else ' that this ledger has not'}.",
-                hint="Name an empty database or schema; `harness ledger merge` joins two ledgers.",
-                code="not_empty",
-            )
+        if own != other:
+            break
+    if own != other:
+        raise RefusedError(
+            f"{place} is not empty: it holds facts"
+            f"{'' if other is None else ' that this ledger has not'}.",
+            hint="Name an empty database or schema; `harness ledger merge` joins two ledgers.",
+            code="not_empty",
+        )
 
 
 def _all(connection: Connection) -> Iterator[Row]:

@@ -18,8 +18,9 @@ STATE_VERSION = 20
 """Raise it with every change of a state table, or of what a fact does to one."""
 
 
-MIGRATING, MOVED = -1, -2
-"""In place of a version: facts are being copied there; they were copied on to another store."""
+MIGRATING, MOVED = 2**31 - 2, 2**31 - 1
+"""In place of a version: facts are being copied there; they were copied on to another store. Above
+all versions, so that a harness that does not know them refuses the store as too new."""
 
 
 def state_version(connection: Connection, place: Place) -> int:

@@ -315,10 +315,12 @@ def test_kept_result_that_is_refused_by_now_is_set_aside(tmp_path):
         data = canonical_json({"kind": fact.KIND, "body": fact.body()})
         (tmp_path / "spool" / "a.json").write_bytes(data)
         (tmp_path / "spool" / "b.json").write_bytes(b"{cut")
+        (tmp_path / "spool" / "c.json").write_bytes(b'["a list"]')
         register(ledger, name)
         assert sorted(path.name for path in (tmp_path / "spool").iterdir()) == [
             "a.refused",
             "b.refused",
+            "c.refused",
         ]
         assert [item.kind for item in ledger.facts()] == [
             "experiment_opened",

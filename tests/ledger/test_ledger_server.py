@@ -306,7 +306,19 @@ def test_a_migration_that_was_cut_goes_on_and_other_facts_are_refused(
             migrate(ledger, there, clock=SystemClock())
 
 
-def cut(connection):
+def test_a_migration_switches_before_the_source_stands_still(server, tmp_path):
+    """Cut at the switch, the source goes on, and so does the next migration."""
+    file, there = tmp_path / "ledger.db", place(tmp_path)
+    with open_at(file, tmp_path) as ledger:
+        fill(ledger)
+        with pytest.raises(KeyboardInterrupt):
+            migrate(ledger, there, clock=SystemClock(), switch=cut)
+    with open_at(file, tmp_path) as ledger:
+        assert migrate(ledger, there, clock=SystemClock()) == 0
+    assert verify(there, tmp_path / "anchors") == []
+
+
+def cut(*_):
     raise KeyboardInterrupt
 
 

@@ -201,6 +201,19 @@ def test_a_newer_file_is_refused_and_left_alone(tmp_path, monkeypatch):
         assert error.value.code == "ledger_too_new"
 
 
+@pytest.mark.parametrize("mark", [state_version.MIGRATING, state_version.MOVED])
+def test_a_mark_is_a_newer_version_to_a_harness_that_does_not_know_it(tmp_path, monkeypatch, mark):
+    with open_ledger(tmp_path) as ledger, ledger.exclusive() as connection:
+        connection.note_state_version(mark)
+    with pytest.raises(LedgerError, match=r"did not end|stands still"):
+        open_ledger(tmp_path)
+    monkeypatch.setattr(state_version, "MIGRATING", None)
+    monkeypatch.setattr(state_version, "MOVED", None)
+    with pytest.raises(LedgerError) as error:
+        open_ledger(tmp_path)
+    assert error.value.code == "ledger_too_new"
+
+
 def compared_ledger(folder):
     """Every table has rows, and summaries all their parts."""
     ledger = full_ledger(folder)
