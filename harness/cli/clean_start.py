@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Mapping
 
+from harness.domain.commands import LEDGER_ACCESS
 from harness.errors import ALONE, ConfigError
 from harness.process import MACHINE, OURS, carried, harness_command
 
@@ -28,6 +29,7 @@ _HARMLESS = {
 _KEPT = {
     *MACHINE,
     *OURS,
+    *LEDGER_ACCESS,
     *("PATH", "PWD", "SHELL", "TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"),
     *(
         "LANGUAGE",

@@ -5,10 +5,14 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 
-from harness.process import CARRIED, HANDED_ON, LOADER, MACHINE, OURS
+from harness.process import CARRIED, HANDED_ON, LOADER, MACHINE, OURS, judge_environment
 
 PASSED_ON = (*HANDED_ON, *MACHINE)
 """Everything else, keys above all, stays with the harness."""
+LEDGER_ACCESS = (
+    *("PGPASSWORD", "PGPASSFILE", "PGUSER", "PGSERVICE"),
+    *("PGSSLMODE", "PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY"),
+)
 _PYTHONS = ("python", "python3")
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 
@@ -17,6 +21,17 @@ def passed_on(inherited: Mapping[str, str]) -> dict[str, str]:
     """The allowed part of `inherited`; of what a clean start put aside, the caller's own value."""
     found = {name: inherited.get(CARRIED + name, inherited.get(name)) for name in PASSED_ON}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def ledger_access(inherited: Mapping[str, str]) -> dict[str, str]:
+    """What opens a team's ledger on its server. For processes that record facts, never for one that
+    trains, predicts or scores; no launcher writes it where another machine would read it."""
+    return {name: inherited[name] for name in LEDGER_ACCESS if name in inherited}
+
+
+def for_supervisors(inherited: Mapping[str, str]) -> dict[str, str]:
+    """All that a process of ours gets which records facts."""
+    return judge_environment(inherited) | ledger_access(inherited)
 
 
 def put_aside(environment: Mapping[str, str]) -> dict[str, str]:

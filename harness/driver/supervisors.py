@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.domain.commands import for_supervisors
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, SandboxKind
 from harness.files import make_folder, owner_only
 from harness.judge.identity import handed_on
 from harness.ledger.project import Project
-from harness.process import boot_id, harness_command, is_same_alive, judge_environment, start
+from harness.process import boot_id, harness_command, is_same_alive, start
 from harness.runs import lock
 from harness.runs.launchers.engine import NAMES
 
@@ -86,7 +87,7 @@ class Supervisor:
             process = start(
                 command,
                 cwd=project.layout.root,
-                environment={**judge_environment(os.environ), **known},
+                environment={**for_supervisors(os.environ), **known},
                 stdout=stdout,
                 stderr=stderr,
                 descriptors=descriptors,

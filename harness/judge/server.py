@@ -34,6 +34,7 @@ from typing import (
 
 from harness.clock import iso
 from harness.domain.claude_folder import CONFIG_DIR
+from harness.domain.commands import for_supervisors
 from harness.domain.plain_text import (
     plain,
     plain_json,
@@ -51,10 +52,7 @@ from harness.judge.requests import (
     Request,
     read_request,
 )
-from harness.process import (
-    harness_command,
-    judge_environment,
-)
+from harness.process import harness_command
 from harness.settings import Settings
 
 SESSION = client.SESSION
@@ -97,7 +95,7 @@ class JudgeServer:
         self._announcement, self._is_inside, self._on_stop = announcement, is_inside, on_stop
         self._ask = ask
         self._environment = {
-            **judge_environment(inherited),
+            **for_supervisors(inherited),
             **announcement.environment,
             **{name: inherited[name] for name in (CONFIG_DIR,) if name in inherited},
             # An agent asked: no child of ours is a person.

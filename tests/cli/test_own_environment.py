@@ -8,12 +8,20 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from harness.artifacts.locate import Layout
 from harness.cli.clean_start import bending, cleaned
-from harness.domain.commands import passed_on
+from harness.domain.commands import for_helpers, for_supervisors, passed_on
+from harness.domain.statuses import SandboxKind
+from harness.driver import supervisors
+from harness.files import private_folder
 from harness.process import harness_command, judge_environment
+from harness.runs.environment import child_environment
+from harness.settings import create_config, load_settings
 from tests.cli.journey import Journey, make_project
 from tests.terminal import run_in_terminal
 
@@ -120,6 +128,44 @@ def test_self_starts_are_isolated(journey: Journey) -> None:
         "LC_ALL": "C.UTF-8",
         "OMP_NUM_THREADS": "2",
     }
+
+
+def test_what_opens_the_ledgers_server_reaches_supervisors_and_no_training(tmp_path: Path) -> None:
+    access = {"PGPASSWORD": "hush", "PGSSLROOTCERT": "/ca.pem", "PGUSER": "trainers"}
+    inherited = {**access, "PATH": "/usr/bin", "PGOPTIONS": "-c search_path=x", "PGHOST": "h"}
+    supervisor = for_supervisors(inherited)
+    assert {name: value for name, value in supervisor.items() if name[:2] == "PG"} == access
+    assert for_supervisors(supervisor) == supervisor
+    assert access.items() <= cleaned(inherited).items()
+    inner = [
+        passed_on(supervisor),
+        for_helpers(supervisor),
+        judge_environment(supervisor),
+        child_environment(supervisor, tmp_path, {}),
+    ]
+    assert not [name for variables in inner for name in variables if name.startswith("PG")]
+
+
+def test_the_loops_supervisor_gets_what_opens_the_ledgers_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, str]] = []
+
+    def noted(*_: object, environment: dict[str, str], **__: object) -> None:
+        given.append(environment)
+
+    monkeypatch.setattr(supervisors, "start", noted)
+    monkeypatch.setenv("PGPASSWORD", "hush")
+    monkeypatch.setenv("PGHOST", "elsewhere")
+    root = tmp_path / "project"
+    create_config(root, name="p", token="0")
+    settings = load_settings(root, {"XDG_STATE_HOME": str(tmp_path / "state")})
+    private_folder(settings.state)
+    project: Any = SimpleNamespace(layout=Layout(settings), settings=settings)
+    supervisors.Supervisor.start(project, "exp-0001", None, sandbox=SandboxKind.NONE, session=None)
+    (environment,) = given
+    assert environment["PGPASSWORD"] == "hush"
+    assert "PGHOST" not in environment
 
 
 def test_a_score_is_the_true_one_whatever_pythonpath_patches(

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import anyio
 
+from harness.domain.commands import for_supervisors
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, agent_tool, argument
 from harness.errors import RunError, UsageError
 from harness.judge.identity import handed_on
 from harness.posttrain.vocabulary import EvaluationMode
-from harness.process import harness_command, judge_environment
+from harness.process import harness_command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,7 @@ async def evaluate_model(context: ToolContext, arguments: EvaluateModelArguments
         process = await anyio.run_process(
             harness_command(*words),
             cwd=project.layout.root,
-            env={**judge_environment(os.environ), **known},
+            env={**for_supervisors(os.environ), **known},
             pass_fds=descriptors,
             check=False,
         )

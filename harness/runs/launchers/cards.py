@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.domain.commands import ledger_access
 from harness.domain.launch_options import LOCAL
 from harness.process import end_group, module_command, start
 from harness.runs.launchers.on_node import Watch
@@ -25,6 +26,7 @@ class CardsEngine:
     def __init__(
         self, options: Mapping[str, Any], *, inherited: Mapping[str, str], state: Path
     ) -> None:
+        self._access = ledger_access(inherited)
         self.gpus = int(options["gpus"])
         names = devices(inherited)
         require_cards(self.gpus, names)
@@ -36,7 +38,7 @@ class CardsEngine:
             start(
                 words,
                 cwd=Path(watch.folder),
-                environment=watch.environment,
+                environment={**watch.environment, **self._access},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
