@@ -7,11 +7,15 @@ from harness.domain.records import Experiment, Objective
 from harness.domain.statuses import Split, Tier
 from harness.evaluation.carry_over import CARRY_OVER
 from harness.evaluation.ladder import (
+    BETTER_BITS,
     FAILED_BITS,
     FARTHEST,
     MOST_STEPS,
     PLAIN_BITS,
+    PLAIN_FAILED_BITS,
+    PLAIN_OTHER_BITS,
     SCORED_BITS,
+    TIER_ALONE_BITS,
     Answer,
     Bound,
     Told,
@@ -19,11 +23,12 @@ from harness.evaluation.ladder import (
     better_or_not,
     cell_of,
     choice_bits,
+    gamma_bits,
     ladder,
     possible_tiers,
-    rare_bits,
     spread,
     step_of,
+    tier_alone_bits,
     tier_bits,
     value_of,
 )
@@ -35,6 +40,7 @@ from harness.plans.approved import objective_of
 
 PLAIN = 0
 """Steps that are told: better or not, and no number."""
+TIER_ALONE = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +68,6 @@ class Frame:
 
     def told(self, cell: int, limit: int) -> Told:
         """The answer to a score in `cell` with the code of `limit`."""
-        if limit < 0:
-            return Told(answer=Answer.TIER_ONLY, cell=None, bits=SCORED_BITS)
         if self.best is not None:
             return ladder(cell, self.best, limit)
         return (around if self.expected else spread)(cell, self.centre, limit)
@@ -118,17 +122,21 @@ def word_for(
     labels gave no score; `better` is the comparison on validation, `code` what held-out says of a
     gain."""
     codes = list(limits(frame))
-    limit = next((most for most, bits in codes if bits <= left - reserve), codes[-1][0])
+    least = codes[-1][0]
+    fitting = (most for most, bits in codes if bits <= left)
+    limit = next((most for most in fitting if _usual(frame, most) <= left - reserve), least)
     if dict(codes)[limit] > left:
         return None
     if limit == PLAIN:
         return _plain_word(frame, mean, better)
+    if limit == TIER_ALONE:
+        return _tier_word(frame, mean, code)
     if mean is None:
         failed = Told(answer=Answer.FAILED, cell=None, bits=FAILED_BITS + 1)
         return Word(told=failed, tier=None, better=None, bits=failed.bits)
     told = frame.told(cell_of(mean, frame.step, frame.objective.direction), limit)
     tiers, reached = frame.tiers(told), frame.objective.tier(mean)
-    short = limit < frame.most and (told.bound is not None or told.answer is Answer.TIER_ONLY)
+    short = limit < frame.most and told.bound is not None
     # Sums of floats fall a hair below a threshold on the grid: what was told before decides.
     tier = reached if reached in tiers else tiers[0]
     bits = told.bits + tier_bits(tiers.index(tier), len(tiers))
@@ -136,34 +144,54 @@ def word_for(
         bits += code_bits(code)
         return Word(told=told, tier=tier, better=None, bits=bits, coarse=short)
     if better is not None and told.answer is not Answer.NOT_BETTER:
-        return Word(told=told, tier=tier, better=better, bits=bits + 1, coarse=short)
+        bits += _better_bits(better)
+        return Word(told=told, tier=tier, better=better, bits=bits, coarse=short)
     no_better = None if better is None else False
     return Word(told=told, tier=tier, better=no_better, bits=bits, coarse=short)
 
 
 def _plain_word(frame: Frame, mean: float | None, better: bool | None) -> Word:
-    """Better or not, and no number. Which other tier a score has that is not better, and why there
-    is no score, are rare words."""
+    """Better or not, and no number. Of one that is not better it is told whether it reaches the
+    lowest tier: its tier is that one, or a higher one."""
     assert frame.best is not None
-    cell = None if mean is None else cell_of(mean, frame.step, frame.objective.direction)
-    told = better_or_not(cell or 0, frame.best, doubted=better is False)
     if mean is None:
-        failed = Told(answer=Answer.FAILED, cell=None, bits=rare_bits(_rare_words(frame)))
+        failed = Told(answer=Answer.FAILED, cell=None, bits=PLAIN_FAILED_BITS)
         return Word(told=failed, tier=None, better=None, bits=failed.bits)
+    objective = frame.objective
+    cell = cell_of(mean, frame.step, objective.direction)
+    told = better_or_not(cell, frame.best, doubted=better is False)
     if told.cell is not None:
-        tier = frame.objective.tier(frame.value(told.cell))
+        tier = objective.tier(frame.value(told.cell))
         return Word(told=told, tier=tier, better=better, bits=told.bits, coarse=True)
-    tiers, reached = frame.tiers(told), frame.objective.tier(mean)
-    tier = reached if reached in tiers else tiers[0]
-    bits = told.bits if tier is tiers[0] else rare_bits(_rare_words(frame))
+    reaches = objective.tier(mean) is not None
+    likely = objective.tier(frame.value(frame.best)) is not None
+    lowest = next((tier for tier in Tier if tier in objective.tiers), None)
+    bits = told.bits if reaches is likely else PLAIN_OTHER_BITS
     no_better = None if better is None else False
-    return Word(told=told, tier=tier, better=no_better, bits=bits)
+    return Word(told=told, tier=lowest if reaches else None, better=no_better, bits=bits)
 
 
-def _rare_words(frame: Frame) -> int:
-    """Two reasons for no score, and the tiers that are not the likely one."""
-    not_better = Told(answer=Answer.NOT_BETTER, cell=None, bits=0.0)
-    return 2 + len(frame.tiers(not_better)) - 1
+def _tier_word(frame: Frame, mean: float | None, code: str | None) -> Word:
+    """The tier on held-out and what it says of a gain, as one word."""
+    none = Told(answer=Answer.TIER_ONLY, cell=None, bits=TIER_ALONE_BITS)
+    tiers = frame.tiers(none)
+    rare = tier_alone_bits(_rare_words(tiers))
+    if mean is None:
+        failed = Told(answer=Answer.FAILED, cell=None, bits=rare)
+        return Word(told=failed, tier=None, better=None, bits=rare)
+    tier = frame.objective.tier(mean)
+    bits = TIER_ALONE_BITS if tier is tiers[0] and code is None else rare
+    return Word(told=none, tier=tier, better=None, bits=bits, coarse=True)
+
+
+def _rare_words(tiers: list[Tier | None]) -> int:
+    """All tiers with all codes but the likely word, and two reasons for no score."""
+    return len(tiers) * (1 + len(CARRY_OVER)) - 1 + 2
+
+
+def _better_bits(better: bool) -> float:
+    """An experiment with a number is mostly better than its reference."""
+    return choice_bits(0 if better else 1, 2)
 
 
 def code_bits(code: str | None) -> float:
@@ -173,20 +201,37 @@ def code_bits(code: str | None) -> float:
 
 def limits(frame: Frame) -> Iterator[tuple[int, float]]:
     """How many steps may be told, the most first, each with its dearest answer; no number is
-    `PLAIN` on validation, once a number was told, and -1, the tier alone, on held-out."""
+    `PLAIN` on validation, once a number was told, and `TIER_ALONE` on held-out."""
     most = frame.most
     while most > 0:
         yield most, _dearest(frame, most)
         most //= 2
     if frame.split is Split.HELD_OUT:
-        yield -1, _dearest(frame, -1)
+        none = Told(answer=Answer.TIER_ONLY, cell=None, bits=TIER_ALONE_BITS)
+        yield TIER_ALONE, tier_alone_bits(_rare_words(frame.tiers(none)))
     elif frame.best is not None:
-        yield PLAIN, max(PLAIN_BITS, rare_bits(_rare_words(frame)))
+        yield PLAIN, max(PLAIN_BITS, PLAIN_FAILED_BITS, PLAIN_OTHER_BITS)
+
+
+def _usual(frame: Frame, limit: int) -> float:
+    """What an improvement mostly costs: by so much the bits that are kept for others are left."""
+    if limit == PLAIN:
+        return PLAIN_BITS
+    if limit == TIER_ALONE:
+        return TIER_ALONE_BITS
+    if frame.best is not None:
+        number = BETTER_BITS + gamma_bits(1)
+    elif frame.expected:
+        number = SCORED_BITS + gamma_bits(3)
+    else:
+        number = spread(frame.centre, frame.centre, limit).bits
+    more = code_bits(None) if frame.split is Split.HELD_OUT else _better_bits(True)
+    return number + tier_bits(0, 2) + more
 
 
 def _dearest(frame: Frame, limit: int) -> float:
     centre = frame.best if frame.best is not None else frame.centre
-    reach = max(limit, 0) + 1
+    reach = limit + 1
     # The length rises with the distance, but for the tier, which is open near a threshold only.
     cells = {centre, *(centre + sign * (reach + by) for sign in (-1, 1) for by in (-1, 0))}
     for threshold in frame.objective.tiers.values():
@@ -205,7 +250,7 @@ def _dearest(frame: Frame, limit: int) -> float:
 def _most_flags(frame: Frame, told: Told) -> float:
     if frame.split is Split.HELD_OUT:
         return code_bits(CARRY_OVER[0])
-    return 0.0 if told.answer is Answer.NOT_BETTER else 1.0
+    return 0.0 if told.answer is Answer.NOT_BETTER else _better_bits(False)
 
 
 def frame_of(project: Project, record: Experiment, approved: ApprovedPlan, split: Split) -> Frame:

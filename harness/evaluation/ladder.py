@@ -31,8 +31,12 @@ SCORED_BITS = math.log2(1 / (1 - _FAILED))
 """Where a look answers a number whatever it is: the first one, and those on held-out."""
 PLAIN_BITS = math.log2(8 / 3)
 """Of "better" and of "not better" alone, where the bits are to reach for more experiments."""
-_RARE = 1 / 4
-"""What is left there for all other words."""
+PLAIN_FAILED_BITS = math.log2(14)
+"""Of each of two reasons for no score there."""
+PLAIN_OTHER_BITS = math.log2(28 / 3)
+"""And of "not better" on the unlikely side of the lowest tier: what is left."""
+TIER_ALONE_BITS = 1.0
+"""On held-out without a number: the likely tier, and that a gain holds."""
 MOST_STEPS = 63
 """An improvement by more is told as "at least"."""
 FARTHEST = 31
@@ -129,9 +133,9 @@ def better_or_not(cell: int, best: int, *, doubted: bool) -> Told:
     return Told(answer=Answer.BETTER, cell=best + 1, bound=Bound.AT_LEAST, bits=PLAIN_BITS)
 
 
-def rare_bits(words: int) -> float:
-    """Of each of `words` others beside the two of `better_or_not`."""
-    return math.log2(words / _RARE)
+def tier_alone_bits(words: int) -> float:
+    """Of each of `words` others beside the likely one, which has half to itself."""
+    return 1.0 + math.log2(words)
 
 
 def spread(cell: int, centre: int, farthest: int = FARTHEST) -> Told:

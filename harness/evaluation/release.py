@@ -19,6 +19,7 @@ from harness.evaluation.comparison import compared
 from harness.evaluation.ladder import (
     OTHER_BITS,
     PLAIN_BITS,
+    PLAIN_FAILED_BITS,
     SAME_BITS,
     Answer,
     Bound,
@@ -219,7 +220,8 @@ def _reserve(project: Project, record: Experiment, approved: ApprovedPlan) -> fl
         return 0.0
     answered = project.ledger.experiments_told(approved.name, Split.VALIDATION) - {record.id}
     experiments: int = approved.content["budget"]["experiments"]
-    return PLAIN_BITS * max(0, experiments - 1 - len(answered))
+    more = experiments - 1 - len(answered)
+    return 0.0 if more < 1 else PLAIN_BITS * (more - 1) + PLAIN_FAILED_BITS
 
 
 def _told_of(last: Release | None, frame: Frame) -> bool:

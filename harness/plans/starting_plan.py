@@ -17,7 +17,7 @@ EXPERIMENTS = 8
 _BITS = 20
 """Of hidden labels: for a number first, and better or not for each further experiment."""
 _MORE_BITS = 8 + 6 * (EXPERIMENTS - 1)
-"""For a number each time."""
+"""For a number each time that one is better."""
 _PLAN = """\
 ---
 schema: 1
@@ -49,7 +49,7 @@ what would count as cheating.
 """
 _BITS_LINE = """\
   # What answers may tell of hidden labels: a number for the first of {count} experiments, better or
-  # not for the others; {more} bits are a number for each.
+  # not for the others, and one look at held-out; {more} bits are a number for each that is better.
   bits: {bits}
 """
 

@@ -11,7 +11,13 @@ import pytest
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Split, Tier
 from harness.evaluation.answers import Frame, Word, word_for
-from harness.evaluation.ladder import PLAIN_BITS, Answer, gamma_bits
+from harness.evaluation.ladder import (
+    PLAIN_BITS,
+    PLAIN_FAILED_BITS,
+    TIER_ALONE_BITS,
+    Answer,
+    gamma_bits,
+)
 from harness.evaluation.metrics import mae
 
 BITS = 20.0
@@ -148,13 +154,27 @@ def test_twenty_bits_answer_the_eight_experiments_of_a_first_plan(better: list[b
     score = 0.45
     for place, one in enumerate([True, *better]):
         score -= 0.05 if one else 0.0
-        reserve = PLAIN_BITS * (7 - place)
+        more = 7 - place
+        reserve = PLAIN_BITS * (more - 1) + PLAIN_FAILED_BITS if more else 0.0
         word = word_for(frame, score, left=left, better=one, code=None, reserve=reserve)
         assert word is not None, place
         assert (word.told.answer is not Answer.NOT_BETTER) is one
         frame = replace(frame, best=word.told.cell or frame.best)
         left -= word.bits
+        if place == 0:
+            left -= _kept_on_held_out(left, reserve)
     assert left >= 0
+
+
+def _kept_on_held_out(left: float, reserve: float) -> float:
+    """Bits of the look that keeps the first one."""
+    held_out = replace(
+        VALIDATION, objective=TIERS, split=Split.HELD_OUT, expected=True, centre=-20
+    )
+    word = word_for(held_out, 0.40, left=left, better=None, code=None, reserve=reserve)
+    assert word is not None
+    assert word.bits == TIER_ALONE_BITS
+    return word.bits
 
 
 def test_an_exact_score_carries_42_labels() -> None:

@@ -8,11 +8,11 @@ import pytest
 
 from harness.decisions.person import reject
 from tests.cli.journey import Answer, Journey
-from tests.gates.test_sealed import HIDDEN, hidden_world, scored
-from tests.world import GOOD, World
+from tests.gates.test_sealed import HIDDEN, evaluate, hidden_world, scored
+from tests.world import GOOD, POOR, World
 
-FEW = HIDDEN.replace("queries: 3", "queries: 3\n  bits: 6")
-WAY = "A person sets oracle.bits in plan.md above 6 and runs `harness plan approve plan.md`"
+FEW = HIDDEN.replace("queries: 3", "queries: 3\n  bits: 7")
+WAY = "A person sets oracle.bits in plan.md above 7 and runs `harness plan approve plan.md`"
 BETTER = (0.0, 0.001, 0.002)
 
 
@@ -58,6 +58,11 @@ def test_a_coarse_answer_says_so_and_how_to_get_more(spent: tuple[World, Typed])
 def test_spent_bits_have_one_way_out_and_it_leads_out(spent: tuple[World, Typed]) -> None:
     world, typed = spent
     reject(world.project, "exp-0001", by="a person", reason="The next one.")
+    between = world.open("A poor cut", "exp-0001").id
+    world.train(between, POOR)
+    world.result(between)
+    evaluate(world, between)  # it takes what is left
+    reject(world.project, between, by="a person", reason="The next one.")
     child = world.open("Another cut", "exp-0001").id
     world.train(child, BETTER)
     world.result(child)
@@ -70,7 +75,7 @@ def test_spent_bits_have_one_way_out_and_it_leads_out(spent: tuple[World, Typed]
     assert WAY in found["hint"]
     assert WAY in typed("status").stdout
     plan = world.root / "plan.md"
-    plan.write_text(plan.read_text("utf-8").replace("bits: 6", "bits: 60"), "utf-8")
+    plan.write_text(plan.read_text("utf-8").replace("bits: 7", "bits: 60"), "utf-8")
     line = re.search(r"--changes (\w+)", typed("plan", "approve").stderr)
     assert line is not None
     approved = typed("plan", "approve", "--changes", line[1])
