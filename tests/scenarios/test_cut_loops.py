@@ -163,7 +163,7 @@ def test_a_session_that_the_scenario_does_not_have_ends_the_loop_and_is_not_begu
     scenario = write_scenario(tmp_path / "s.yaml", builder(1))
     played = play(project, scenario, sandbox=sandbox)
     assert played.ended.reason == "failures"
-    assert "asks for role oracle, experiment 1, attempt 1" in played.ended.detail
+    assert "No gate judged exp-0001" in played.ended.detail
     assert [item.outcome for item in project.ledger.sessions()] == ["finished"]
 
 
