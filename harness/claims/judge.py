@@ -81,14 +81,14 @@ def _of_others(statement: Statement) -> bool:
     sentence says whose it is, for a source alone says only where it stands."""
     sentence, figure = statement.sentence, statement.figure
     text = sentence.text
-    if not words.CITED.search(text) or words.OWN.search(words.CITED.sub("", text)):
+    # Blanks in the place of sources: what is said reads on, and places stay.
+    said = words.SOURCE_BESIDE.sub(lambda source: " " * len(source[0]), text)
+    clause = _clause(said, figure.start)
+    if not words.CITED.search(text) or words.OWN.search(words.CITED.sub("", clause)):
         return False
     if words.PUBLISHED.search(text[: sentence.first]):
         return True  # of a table: its row or column is that source's
-    return bool(
-        words.CITED_BEHIND.match(text, figure.end)
-        or words.ATTRIBUTES.search(_clause(text, figure.start))
-    )
+    return bool(words.CITED_BEHIND.match(text, figure.end) or words.ATTRIBUTES.search(clause))
 
 
 def _clause(text: str, at: int) -> str:

@@ -87,6 +87,10 @@ _PUBLISHED = (
 PUBLISHED = re.compile(_PUBLISHED)
 CITED = re.compile(rf"https?://|{_PUBLISHED}")
 """A source: where else a number stands."""
+SOURCE_BESIDE = re.compile(
+    r"[,(\[]?\s*(?:https?://[^\s,)\]]+|doi:[^\s,)\]]+|arXiv:[^\s,)\]]+)[,)\]]*", re.I
+)
+"""A source with the marks around it, as in `Smith et al. (2021), https://..., report`."""
 CITED_BEHIND = re.compile(
     rf"\s*%?\s*(?:on [\w -]{{1,40}})?[(\[,]\s*(?:\w+ )?(?:[A-Z][\w-]+ )?{_PUBLISHED}"
 )
@@ -100,7 +104,7 @@ ATTRIBUTES = re.compile(
     r"|model card|(?:reported|stated"
     r"|claimed|given) (?:by|in)"
     r"|authors?|theirs?|others)\b"
-    rf"|(?-i:{_AUTHOR})[^.;,]{{0,30}}?"
+    rf"|(?-i:{_AUTHOR})\s*[^.;,]{{0,30}}?"
     r"\b(?:reports?|reported|have|has"
     r"|had|gets?|got|reach\w*"
     r"|achiev\w*|obtain\w*|find|found"
@@ -116,7 +120,10 @@ CONTRASTS = re.compile(
     re.I,
 )
 """Where a sentence that speaks of others may go on with something else."""
-OWN = re.compile(r"\bexp-\d|\b(?:we|our|ours|us|ourselves|this|it|here|mine|my)\b", re.I)
+_OTHERS_TOO = r"(?! (?:data|data ?set|benchmark|task|corpus|table|split)\b)"
+OWN = re.compile(
+    rf"\bexp-\d|\b(?:we|our|ours|us|ourselves|this{_OTHERS_TOO}|it|here|mine|my)\b", re.I
+)
 """Speaks of one's own work."""
 SCORE = re.compile(r"\b(?:scores?|(?<!as a )result)\b[^,;\d]{0,40}$", re.I)
 """Means the plan's metric in a text about an experiment."""

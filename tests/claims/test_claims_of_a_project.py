@@ -136,6 +136,10 @@ QUOTED = (
     "| model | accuracy |\n|---|---|\n| Smith et al. (2021) | 0.41 |",
     "| model | accuracy |\n|---|---|\n| [ResNet](https://arxiv.org/abs/1512.03385) | 0.41 |",
     "Their accuracy is [0.41](https://example.org/table-3).",
+    "Smith et al. (2021), https://arxiv.org/abs/2101.01234, report an accuracy of 0.41 on this"
+    " data.",
+    "The published baseline of Lee 2019 (doi:10.1000/182) reaches accuracy 0.41; we did not"
+    " reproduce it.",
 )
 OWN_WITH_A_SOURCE = (
     "Our accuracy is 0.41, and Smith et al. (2021) report less.",
@@ -148,6 +152,9 @@ OWN_WITH_A_SOURCE = (
     "Accuracy is 0.41.[^1]\n\n[^1]: https://example.org/log",
     "Accuracy is 0.41 with the optimiser of Smith et al. (2021).",
     "Run (2026) reaches an accuracy of 0.41.",
+    "We follow Smith et al. (2021), https://arxiv.org/abs/2101.01234, and this model reaches an"
+    " accuracy of 0.41.",
+    "It reaches an accuracy of 0.41; Lee 2019 (doi:10.1000/182) publishes less.",
     "Smith et al. (2021) report less, and the accuracy on validation is 0.41.",
     "While Smith et al. (2021) report less, the model has an accuracy of 0.41.",
     "| model | accuracy |\n|---|---|\n| [model](https://example.org/log) | 0.41 |",
