@@ -133,6 +133,12 @@ def better_or_not(cell: int, best: int, *, doubted: bool) -> Told:
     return Told(answer=Answer.BETTER, cell=best + 1, bound=Bound.AT_LEAST, bits=PLAIN_BITS)
 
 
+def bits_for(experiments: int) -> float:
+    """What is kept for so many that are still to be answered, the last one with its dearest
+    word."""
+    return 0.0 if experiments < 1 else PLAIN_BITS * (experiments - 1) + PLAIN_FAILED_BITS
+
+
 def tier_alone_bits(words: int) -> float:
     """Of each of `words` others beside the likely one, which has half to itself."""
     return 1.0 + math.log2(words)

@@ -18,11 +18,10 @@ from harness.evaluation.carry_over import OVERFITTED, carried_over
 from harness.evaluation.comparison import compared
 from harness.evaluation.ladder import (
     OTHER_BITS,
-    PLAIN_BITS,
-    PLAIN_FAILED_BITS,
     SAME_BITS,
     Answer,
     Bound,
+    bits_for,
     cell_of,
     value_of,
 )
@@ -220,8 +219,7 @@ def _reserve(project: Project, record: Experiment, approved: ApprovedPlan) -> fl
         return 0.0
     answered = project.ledger.experiments_told(approved.name, Split.VALIDATION) - {record.id}
     experiments: int = approved.content["budget"]["experiments"]
-    more = experiments - 1 - len(answered)
-    return 0.0 if more < 1 else PLAIN_BITS * (more - 1) + PLAIN_FAILED_BITS
+    return bits_for(experiments - 1 - len(answered))
 
 
 def _told_of(last: Release | None, frame: Frame) -> bool:

@@ -1,7 +1,7 @@
 """The report of a plan for people: what was kept, what was tried, what it rests on and what it
 took. One page of Markdown, no line of it wider than a terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.artifacts.resources import in_words, merged
@@ -169,14 +169,19 @@ def _kept(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
         yield [line for text in _figures(row) for line in _wrapped(text, item=True)]
 
 
-def _figures(row: Mapping[str, Any]) -> Iterator[str]:
+def scored_and_judged(row: Mapping[str, Any], words: Callable[[str, int], str]) -> Iterator[str]:
+    """Scores and verdict of an experiment; `words` makes a foreign name fit the page."""
     for split in ("validation", "held_out"):
         if row[split]["metric"]:
-            yield f"{inline(row[split]['metric'], 60)} {score_text(row[split])}"
+            yield f"{words(row[split]['metric'], 60)} {score_text(row[split])}"
     if row["verdict"]:
         released = row[row["gate"]]["released"]
         reached = f", {tier_text(row['tier'], released)}" if row["tier"] else ""
         yield f"{row['verdict']} on {spoken(row['gate'])}{reached}"
+
+
+def _figures(row: Mapping[str, Any]) -> Iterator[str]:
+    yield from scored_and_judged(row, inline)
     if row["compared"]:
         yield f"against {row['against']}: {row['compared']}"
     if row["decision"]:

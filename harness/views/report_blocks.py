@@ -7,11 +7,11 @@ from typing import Any
 
 from harness.artifacts.resources import in_words
 from harness.domain.plain_text import in_quotes, one_line, plain
-from harness.domain.statuses import ExperimentStatus, spoken
+from harness.domain.statuses import ExperimentStatus
 from harness.views import figures
 from harness.views.drawing import Drawing
-from harness.views.report import again
-from harness.views.tables import figure, score_text, tier_text
+from harness.views.report import again, scored_and_judged
+from harness.views.tables import figure
 
 _LONGEST = 600
 LEVELS = (
@@ -120,13 +120,7 @@ def _kept(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
 
 
 def _facts(row: Mapping[str, Any]) -> Iterator[str]:
-    for split in ("validation", "held_out"):
-        if row[split]["metric"]:
-            yield f"{one_line(row[split]['metric'], 60)} {score_text(row[split])}"
-    if row["verdict"]:
-        released = row[row["gate"]]["released"]
-        reached = f", {tier_text(row['tier'], released)}" if row["tier"] else ""
-        yield f"{row['verdict']} on {spoken(row['gate'])}{reached}"
+    yield from scored_and_judged(row, one_line)
     if row["compared"]:
         yield f"against {row['against']}: {one_line(row['compared'], _LONGEST)} (recomputed)"
     if row["predict_code"]:

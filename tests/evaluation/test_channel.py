@@ -12,10 +12,9 @@ from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Split, Tier
 from harness.evaluation.answers import Frame, Word, word_for
 from harness.evaluation.ladder import (
-    PLAIN_BITS,
-    PLAIN_FAILED_BITS,
     TIER_ALONE_BITS,
     Answer,
+    bits_for,
     gamma_bits,
 )
 from harness.evaluation.metrics import mae
@@ -154,8 +153,7 @@ def test_twenty_bits_answer_the_eight_experiments_of_a_first_plan(better: list[b
     score = 0.45
     for place, one in enumerate([True, *better]):
         score -= 0.05 if one else 0.0
-        more = 7 - place
-        reserve = PLAIN_BITS * (more - 1) + PLAIN_FAILED_BITS if more else 0.0
+        reserve = bits_for(7 - place)
         word = word_for(frame, score, left=left, better=one, code=None, reserve=reserve)
         assert word is not None, place
         assert (word.told.answer is not Answer.NOT_BETTER) is one

@@ -10,7 +10,8 @@ import pytest
 
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Split, Tier
-from harness.evaluation.answers import PLAIN, Frame, limits, word_for
+from harness.evaluation.answers import PLAIN, TIER_ALONE, Frame, limits, word_for
+from harness.evaluation.carry_over import CARRY_OVER
 from harness.evaluation.ladder import (
     BETTER_BITS,
     FAILED_BITS,
@@ -77,6 +78,21 @@ def test_better_or_not_is_a_word_of_a_prefix_code(tiers: dict[str, float]) -> No
         words.add(word)
     failed = [word for word in words if word.told.answer is Answer.FAILED]
     assert kraft([word.bits for word in (*words, *failed)]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("tiers", [{"must": 0.8}, {"must": 0.8, "should": 0.9, "could": 0.95}])
+def test_a_tier_alone_is_a_word_of_a_prefix_code(tiers: dict[str, float]) -> None:
+    """All tiers with all that held-out says of a gain, and the two reasons for no score."""
+    frame = replace(held_out_frame(), objective=objective(MAXIMIZE, **tiers))
+    dear = dict(limits(frame))[TIER_ALONE]
+    words = []
+    for score, code in product((None, 0.1, 0.85, 0.92, 0.97), (None, *CARRY_OVER)):
+        word = word_for(frame, score, left=dear, better=None, code=code)
+        assert word is not None
+        assert word.bits <= dear
+        words.append((word.told.answer, word.tier, code if score else None, word.bits))
+    failed = [word for word in words if word[0] is Answer.FAILED]
+    assert kraft([bits for *_, bits in (*set(words), failed[0])]) == pytest.approx(1)
 
 
 def test_without_a_number_better_is_by_a_step_and_beyond_doubt() -> None:
