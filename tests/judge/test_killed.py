@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from harness.ledger.text_parts import chain_lines
 from tests.cli.journey import Journey
 from tests.interactive.lab import must
 from tests.judge.inside import SANDBOXES, Inside, left_over
@@ -48,8 +49,9 @@ def test_killed_at_twenty_moments(fresh: Journey) -> None:
     assert rows
 
 
-def facts(journey: Journey) -> list[str]:
-    """The ledger's facts in their order, by hash: what was appended stays."""
+def facts(journey: Journey) -> list[bytes]:
+    """The ledger's facts in their order, closed parts too: what was appended stays."""
     must(journey.harness("ledger", "export"))
-    files = sorted((journey.root / ".harness/memory/facts").glob("*.jsonl"))
-    return [line for file in files for line in file.read_text("utf-8").splitlines()]
+    folder = journey.root / ".harness/memory/facts"
+    writers = sorted(path.stem for path in folder.glob("*.jsonl"))
+    return [line for writer in writers for _, _, line, _ in chain_lines(folder, writer)]
