@@ -67,7 +67,7 @@ class Layout:
         """The copies of the code in which runs train, while they do; and of the checkpoints that an
         experiment takes, under its name."""
         self.ends = self.state / "ends"
-        """A file for each open run whose supervisor has seen the end; see harness.runs.tellings."""
+        """For each open run whose supervisor saw the end; see harness.runs.checkpoint_watch."""
         self.sessions = self.state / "sessions"
         """Home, configuration and temporary folders of agents' sessions."""
         self.decision_log = self._memory / "DECISION_LOG.md"

@@ -21,7 +21,7 @@ from harness.domain.statuses import Split
 from harness.errors import UsageError
 from harness.evaluation.experiment import evaluate_experiment
 from harness.evaluation.outcome import more_bits
-from harness.evaluation.predict_code import way_with_predict, whose
+from harness.evaluation.predict_sources import way_with_predict, whose
 from harness.evaluation.released import bits_limit
 from harness.evaluation.scores import trained_seconds
 from harness.gates.check import require_validation_passed

@@ -26,7 +26,7 @@ from harness.ledger.facts import LoopEnded
 from harness.loop.steps import StopReason
 from harness.plans.approval import require_approved
 from harness.plans.rehearsal import require_no_rehearsal
-from harness.runs.launching import launching
+from harness.runs.launchers.launcher import launching
 
 _WELL = (StopReason.TARGET, StopReason.PLAYED)
 SCENARIO = click.option(

@@ -31,12 +31,12 @@ from harness.judge.identity import end_with
 from harness.ledger.project import Project
 from harness.rendering.policy_snapshot import write_policy_snapshot
 from harness.rendering.standing import next_step
+from harness.runs.environment import machine_slot
 from harness.runs.experiment_config import read_values
+from harness.runs.launchers.launcher import engine_for
 from harness.runs.launchers.skypilot import task_of, write_task
-from harness.runs.launching import engine_for
+from harness.runs.many_processes import ranks_of
 from harness.runs.placement import caller, read_order
-from harness.runs.ranks import ranks_of
-from harness.runs.slots import machine_slot
 from harness.runs.take import take
 from harness.runs.train import TrainReport, train, train_order
 

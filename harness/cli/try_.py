@@ -43,9 +43,9 @@ from harness.evaluation.scores import counted_runs
 from harness.evaluation.tries import Standings
 from harness.gates.findings import outcome_of
 from harness.ledger.project import Project
+from harness.runs.before_start import Startable
 from harness.runs.continued import Due, command_of, due
 from harness.runs.experiment_config import keep_config, read_values
-from harness.runs.startable import Startable
 from harness.runs.train_job import admitted, code_now, require_no_program
 from harness.views.snapshot import split_score
 

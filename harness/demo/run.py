@@ -20,7 +20,7 @@ from harness.ledger.project import open_project
 from harness.loop.steps import StopReason
 from harness.plans.approval import approve_plan
 from harness.plans.scaffold import scaffold
-from harness.runs.launching import launching
+from harness.runs.launchers.launcher import launching
 from harness.sandbox.select import choose
 from harness.settings import CONFIG
 

@@ -48,9 +48,9 @@ from harness.plans.model_budget import least_budget, too_small
 from harness.plans.schema import Loop
 from harness.process import boot_id, is_same_alive
 from harness.rendering.derived import write_derived
+from harness.runs.closing import recover
 from harness.runs.lock import looping
 from harness.runs.notify import Notifier
-from harness.runs.recover import recover
 
 SCRIPTED_RETRIES = 1
 """A scenario gives the same answer every time."""

@@ -40,7 +40,7 @@ from harness.loop.steps import (
 )
 from harness.model_gateway.gateway import Gateway
 from harness.plans.approved import plan_of
-from harness.runs.recover import recover
+from harness.runs.closing import recover
 
 BY = "harness"
 POLL_SECONDS = 0.2

@@ -17,7 +17,7 @@ from harness.judge.identity import handed_on
 from harness.ledger.project import Project
 from harness.process import boot_id, harness_command, is_same_alive, start
 from harness.runs import lock
-from harness.runs.launchers.engine import NAMES
+from harness.runs.launchers.launcher import NAMES
 
 
 def is_supervised(project: Project, run: Run) -> bool:

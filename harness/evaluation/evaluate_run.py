@@ -18,10 +18,10 @@ from harness.domain.metrics import METRICS, IntervalMethod
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind, Split
 from harness.evaluation import intervals, problems
-from harness.evaluation.check_predictions import Expected, check, differing
 from harness.evaluation.checkpoint_copy import copy_checkpoint
 from harness.evaluation.paired import metric_interval
 from harness.evaluation.predict import PredictCommand, PredictLimits, predict
+from harness.evaluation.predictions import Expected, check, differing
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import Columns
 from harness.evaluation.scoring import FrozenScorer, Scored, ScoreJob, score

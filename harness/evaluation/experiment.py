@@ -22,11 +22,10 @@ from harness.domain.statuses import RunStatus, Split
 from harness.evaluation import problems
 from harness.evaluation.concurrent_seeds import evaluated, places, short_of_room
 from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest
-from harness.evaluation.failed_repeats import not_failed
-from harness.evaluation.libraries import OwnLibraries
+from harness.evaluation.predict_sources import OwnLibraries
 from harness.evaluation.release import release, require_room, to_release
 from harness.evaluation.released import released_score, told_now
-from harness.evaluation.requests import EvaluationJob, asked_of, request_of
+from harness.evaluation.requests import EvaluationJob, asked_of, not_failed, request_of
 from harness.evaluation.scores import counted_runs, recorded_evaluations, trained_seconds
 from harness.evaluation.scoring import scorer_of
 from harness.evaluation.sealed import seal

@@ -22,7 +22,7 @@ from harness.domain.statuses import SandboxKind
 from harness.errors import UsageError
 from harness.evaluation import problems
 from harness.evaluation.checkpoint_copy import marks_of, require_unchanged
-from harness.evaluation.predictions_file import NAME, RawColumns, read_predictions
+from harness.evaluation.predictions import NAME, RawColumns, read_predictions
 from harness.evaluation.problems import Unscorable, last_lines, quoted
 from harness.evaluation.split_rows import SplitRows, fresh_ids, hand_out
 from harness.files import make_folder

@@ -32,7 +32,7 @@ def trained_otherwise(project: Project, one: str, other: str) -> list[str]:
 
 
 def _recorded(project: Project, experiment: str) -> set[str | None]:
-    """What `runs.libraries` recorded of each training behind the runs that count."""
+    """What `runs.environment` recorded of each training behind the runs that count."""
     counted = counted_runs(project.ledger.runs(experiment))
     return {run.environment.get("libraries") for one in counted for run in _trained(project, one)}
 

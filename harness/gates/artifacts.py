@@ -10,7 +10,7 @@ from harness.contract.artifacts import BY_NAME
 from harness.domain.findings import BYPASSED as BYPASSED
 from harness.domain.findings import CLOCK_SET, Finding
 from harness.domain.statuses import FINAL_RUNS, RunStatus
-from harness.evaluation.predict_code import lineage
+from harness.evaluation.predict_sources import lineage
 from harness.evaluation.scores import started
 from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence
 from harness.gates.findings import finding

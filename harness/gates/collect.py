@@ -24,7 +24,7 @@ from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import GateName, Split
 from harness.errors import ConfigError
-from harness.evaluation.libraries import OwnLibraries
+from harness.evaluation.predict_sources import OwnLibraries
 from harness.evaluation.released import released_score, told_now
 from harness.evaluation.scores import counted_runs, recorded_evaluations, seed_findings
 from harness.evaluation.tries import comparison_inputs

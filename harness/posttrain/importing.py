@@ -35,8 +35,8 @@ from harness.posttrain.validation import (
     read_result,
 )
 from harness.process import identity
+from harness.runs.closing import close_abandoned
 from harness.runs.lock import supervising
-from harness.runs.recover import close_abandoned
 
 
 def write_spec_elsewhere(project: Project, experiment: str, target: Path) -> dict[str, str]:

@@ -31,7 +31,7 @@ from harness.posttrain.specification import Request
 from harness.posttrain.specification_checks import check_request
 from harness.posttrain.training_judgement import ProgramReport
 from harness.posttrain.vocabulary import EvaluationMode
-from harness.runs.run_events import Event
+from harness.runs.run_tail import Event
 
 
 class TrainingProgram:

@@ -15,7 +15,7 @@ from harness.posttrain.training_judgement import (
     hashes_now,
     output_folder,
 )
-from harness.runs.collect import rows_of
+from harness.runs.closing import rows_of
 from harness.runs.resume import (
     cannot_go_on,
     link_token,

@@ -67,9 +67,10 @@ from harness.posttrain.vocabulary import (
     HardwareTier,
 )
 from harness.process import identity
-from harness.runs.collect import close_run
+from harness.runs.closing import close_abandoned, close_run
 from harness.runs.endings import (
     Ending,
+    Interrupts,
     at_limit,
 )
 from harness.runs.environment import (
@@ -77,13 +78,10 @@ from harness.runs.environment import (
     PACKAGE,
     ask_python,
     describe,
+    training_libraries,
 )
-from harness.runs.interrupts import Interrupts
-from harness.runs.libraries import training_libraries
 from harness.runs.lock import supervising
-from harness.runs.recover import close_abandoned
-from harness.runs.run_events import Event
-from harness.runs.run_tail import RunRows
+from harness.runs.run_tail import Event, RunRows
 from harness.runs.supervisor import (
     EndedRun,
     RegisteredRun,

@@ -45,7 +45,8 @@ from harness.posttrain.validation import (
     validate,
 )
 from harness.posttrain.vocabulary import Backend
-from harness.runs.collect import (
+from harness.runs.checkpoint_watch import Seen
+from harness.runs.closing import (
     close_run,
     read_all,
 )
@@ -56,7 +57,6 @@ from harness.runs.endings import (
 )
 from harness.runs.environment import fresh_folder
 from harness.runs.origin import origin_findings
-from harness.runs.tellings import Seen
 
 
 @dataclass(frozen=True, kw_only=True)

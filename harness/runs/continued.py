@@ -16,7 +16,7 @@ from harness.artifacts.training_code import loaded_by_name, run_by, same_trainin
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
-from harness.evaluation.predict_code import changed_predict
+from harness.evaluation.predict_sources import changed_predict
 from harness.evaluation.scores import counted_runs, started
 from harness.ledger.project import Project
 from harness.plans.approved import data_hashes, plan_of, plan_seeds

@@ -1,9 +1,12 @@
-"""From how a command ended to how its run is closed, with a reason that a person can act on."""
+"""From how a command ended to how its run is closed, with a reason that a person can act on; and
+the signals that end a supervisor: taken once, and never while a run is ended or closed."""
 
+import contextlib
 import os
 import re
 import signal
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +20,7 @@ from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
 from harness.gates.findings import finding
-from harness.runs.alarms import stopped
-from harness.runs.run_tail import RunRows
+from harness.runs.run_tail import RunRows, stopped
 
 _TAIL_BYTES = 65_536
 _MOST_CHARACTERS = 400
@@ -37,6 +39,7 @@ _EXIT_CODE = re.compile(r"exitcode\s*:\s*(-\d+)\b")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*\Z")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _NOT_FOUND = ("not found", "cannot be started", "No such file or directory")
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,3 +215,60 @@ def missing_package(reason: str, program: str) -> str | None:
 
 def _short(text: str) -> str:
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
+
+
+class Interrupts:
+    """The first signal raises KeyboardInterrupt, at once or when the block that holds it ends;
+    later ones are ignored, since the first is being answered."""
+
+    def __init__(self) -> None:
+        self._held = self._waiting = self._raised = False
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """Inside, these signals come here; one that the process ignores stays ignored."""
+        # Python runs signal handlers, and lets one be set, only in the main thread.
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in _SIGNALS}
+        caught = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+        for number in caught:
+            signal.signal(number, self._take)
+        try:
+            yield
+        finally:
+            for number in caught:
+                signal.signal(number, before[number])
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """What comes now is raised when the block has ended."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        self._raise_waiting()
+
+    @contextlib.contextmanager
+    def heeded(self) -> Iterator[None]:
+        """Inside `held`: what waits or comes now is raised here."""
+        self._held = False
+        try:
+            self._raise_waiting()
+            yield
+        finally:
+            self._held = True
+
+    def _take(self, number: int, frame: object) -> None:
+        # Runs between any two byte codes of the main thread, also inside the methods above: it sets
+        # a flag, and raises only where nothing is held.
+        self._waiting = not self._raised
+        if not self._held:
+            self._raise_waiting()
+
+    def _raise_waiting(self) -> None:
+        if self._waiting:
+            self._waiting, self._raised = False, True
+            raise KeyboardInterrupt

@@ -1,5 +1,7 @@
-"""What a run gets: its folders, interpreter and variables, and a description of the machine."""
+"""What a run gets: its folders, interpreter, variables and part of the machine; and a description
+of its machine and libraries."""
 
+import contextlib
 import functools
 import json
 import os
@@ -7,16 +9,20 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from harness.artifacts.libraries import environments, read_libraries
+from harness.artifacts.locate import Layout
+from harness.artifacts.objects import store_bytes
 from harness.domain import variables
-from harness.domain.commands import passed_on, put_aside
+from harness.domain.commands import found, passed_on, put_aside
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.errors import RunError
+from harness.files import canonical_json, lock
 from harness.process import SYSTEM_FOLDERS, THREADS, system_program
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -57,6 +63,7 @@ print(json.dumps({"python": platform.python_version(),
 """
 # The metadata's head only: parsing all of it, as `distribution.metadata` does, takes twenty times
 # as long.
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def child_environment(
@@ -209,3 +216,62 @@ def fresh_folder(folder: Path) -> float:
             if not os.path.lexists(aside):
                 folder.rename(aside)
     raise RunError(f"10,000 folders {folder}.before-* exist already.", hint="Remove them.")
+
+
+def training_libraries(layout: Layout, programs: Sequence[str], python: Mapping[str, Any]) -> str:
+    """Hash of {name: digest} in the vault: of the files of the Python environment below the project
+    by which the first of `programs` that has one starts. Elsewhere no agent writes: there, of the
+    packages' versions, as `ask_python` gave them."""
+    for program in programs:
+        path = Path(found(program) or program)
+        if path.is_absolute() and (prefixes := environments(layout.root, path)):
+            names = read_libraries(layout.root, prefixes, layout.libraries_seen).digests
+            break
+    else:
+        names = {"python": python["python"], **python["packages"]}
+    return store_bytes(canonical_json(names), layout.objects)
+
+
+@contextlib.contextmanager
+def machine_slot(
+    layout: Layout, slots: int, inherited: Mapping[str, str]
+) -> Iterator[Mapping[str, str]]:
+    """`inherited`, with the GPUs and threads of the first free one of `slots` parts. Where all are
+    taken, by trainings of other calls, the first is shared. Nothing changes for one part."""
+    if slots < 2:
+        yield inherited
+        return
+    # Locks: the kernel takes a part back when its holder dies.
+    with contextlib.ExitStack() as held:
+        place = 0
+        for number in range(slots):
+            path = layout.state / "locks" / f"slot-{number}-of-{slots}.lock"
+            if held.enter_context(lock(path, wait=False)):
+                place = number
+                break
+        yield {
+            **inherited,
+            **part(place, slots, inherited, devices(inherited), os.cpu_count() or 1),
+        }
+
+
+def devices(inherited: Mapping[str, str]) -> list[str]:
+    """The GPUs that a training may see, by what names them."""
+    said = inherited.get(VISIBLE)
+    if said is None:
+        return [str(number) for number in range(len(gpus()))]
+    return [name.strip() for name in said.split(",") if name.strip()]
+
+
+def part(
+    place: int, slots: int, inherited: Mapping[str, str], names: list[str], cores: int
+) -> dict[str, str]:
+    """The variables of part `place` of `slots`: whole GPUs, one that others use too only where
+    there are fewer GPUs than parts. A number of threads that a person set stays."""
+    own: list[str] = []
+    if names:
+        first, last = place * len(names) // slots, (place + 1) * len(names) // slots
+        own = names[first:last] or [names[place % len(names)]]
+    threads = str(max(1, cores // slots))
+    found = {name: threads for name in THREADS if name not in inherited}
+    return found | ({VISIBLE: ",".join(own)} if own else {})

@@ -15,7 +15,8 @@ from harness.errors import HarnessError, RefusedError
 from harness.files import atomic_write
 from harness.gates.findings import finding
 from harness.process import boot_id, harness_command
-from harness.runs.launchers.engine import Engine, Placed
+from harness.runs.closing import close_abandoned
+from harness.runs.launchers.launcher import Engine, Placed
 from harness.runs.launchers.on_node import (
     ANSWER,
     CANCEL,
@@ -25,8 +26,7 @@ from harness.runs.launchers.on_node import (
     began,
 )
 from harness.runs.placement import Order, forget, write_order
-from harness.runs.recover import close_abandoned
-from harness.runs.run_events import Event
+from harness.runs.run_tail import Event
 from harness.runs.train_job import TrainJob
 
 _POLL_S = 0.2

@@ -11,8 +11,8 @@ from typing import Any
 from harness.errors import ConfigError
 from harness.files import lock
 from harness.process import THREADS
-from harness.runs.run_events import Event
-from harness.runs.slots import VISIBLE, devices
+from harness.runs.environment import VISIBLE, devices
+from harness.runs.run_tail import Event
 from harness.settings import state_home
 
 _LOOK_S = 0.5

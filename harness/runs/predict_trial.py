@@ -25,7 +25,7 @@ from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, SandboxKind, Split
 from harness.errors import HarnessError, UsageError
-from harness.evaluation.libraries import OwnLibraries
+from harness.evaluation.predict_sources import OwnLibraries
 from harness.evaluation.requests import Asked, EvaluationJob, predict_limit, request_of
 from harness.evaluation.scores import counted_runs, trained_seconds
 from harness.evaluation.split_rows import table_of
@@ -36,9 +36,8 @@ from harness.plans.approved import plan_of, plan_seeds
 from harness.plans.judge import require_judge
 from harness.plans.parse import plan_from
 from harness.process import StoppedError, stopping_at
-from harness.runs.checkpoint_watch import size_of
-from harness.runs.launchers.engine import beside
-from harness.runs.tellings import place_of
+from harness.runs.checkpoint_watch import place_of, size_of
+from harness.runs.launchers.launcher import beside
 from harness.runs.train_job import TrainJob, code_now, code_of
 from harness.sandbox.reach import accelerators
 

@@ -17,12 +17,12 @@ from harness.errors import RefusedError
 from harness.guard.control_files import watching
 from harness.plans.approved import training_tables
 from harness.runs.absent import absent_findings
-from harness.runs.collect import close_run
+from harness.runs.closing import close_run
 from harness.runs.endings import Ending, at_limit, by_itself, bypassed, last_lines
 from harness.runs.environment import fresh_folder
 from harness.runs.experiment_config import not_read, values_of
+from harness.runs.many_processes import ReplicaNews
 from harness.runs.predict_trial import PredictTrial
-from harness.runs.replicated import ReplicaNews
 from harness.runs.run_tail import RunRows
 from harness.runs.supervisor import EndedRun, RegisteredRun, SupervisedRun, new_token
 from harness.runs.train_job import TrainJob

@@ -25,11 +25,11 @@ from harness.errors import HarnessError
 from harness.ledger.facts import RunStarted
 from harness.ledger.project import Project
 from harness.process import identity
-from harness.runs.alarms import RunAlarms
-from harness.runs.checkpoint_watch import CheckpointWatch
-from harness.runs.collect import read_all, rows_of, write_run_json
+from harness.runs.checkpoint_watch import CheckpointWatch, Seen
+from harness.runs.closing import read_all, rows_of, write_run_json
 from harness.runs.endings import (
     Ending,
+    Interrupts,
     by_alarm,
     cancelled,
     leftovers,
@@ -43,20 +43,17 @@ from harness.runs.environment import (
     remove_private,
     run_variables,
 )
-from harness.runs.interrupts import Interrupts
-from harness.runs.launchers.engine import beside
 from harness.runs.launchers.launcher import (
     Handle,
     KilledProcesses,
     Launcher,
     RunCommand,
+    beside,
     open_launcher,
 )
 from harness.runs.notify import AlarmNotices, Notifier
 from harness.runs.resources import ResourceLog
-from harness.runs.run_events import Event, Progress, alarm_event
-from harness.runs.run_tail import RunRows, RunTail
-from harness.runs.tellings import Seen
+from harness.runs.run_tail import Event, Progress, RunAlarms, RunRows, RunTail, alarm_event
 from harness.runs.workspace import Workspace, remove_workspace
 
 _POLL_SECONDS = 0.1

@@ -34,11 +34,10 @@ from harness.ledger.project import Project
 from harness.plans.approved import plan_seeds
 from harness.process import identity
 from harness.runs.checkpoint_watch import size_of
-from harness.runs.collect import write_run_json
+from harness.runs.closing import close_abandoned, write_run_json
 from harness.runs.environment import fresh_folder
 from harness.runs.lock import supervising
-from harness.runs.recover import close_abandoned
-from harness.runs.run_events import Event
+from harness.runs.run_tail import Event
 from harness.runs.supervisor import new_token
 from harness.runs.train import TrainReport, with_config
 from harness.runs.train_job import TrainJob, code_of, prepare

@@ -17,29 +17,28 @@ from harness.errors import RefusedError
 from harness.ledger.project import Project
 from harness.plans.approved import plan_seeds
 from harness.process import judge_environment
+from harness.runs.before_start import Startable, tried_before
+from harness.runs.closing import close_abandoned
 from harness.runs.endings import (
+    Interrupts,
     findings_of,
 )
 from harness.runs.experiment_config import keep_config, unread
 from harness.runs.fan_out import FanOut, Pace
-from harness.runs.interrupts import Interrupts
-from harness.runs.launchers.engine import Engine
+from harness.runs.launchers.launcher import Engine
 from harness.runs.launchers.on_node import began
 from harness.runs.leases import leased_cards
 from harness.runs.lock import holding_seed, supervising
+from harness.runs.many_processes import replicas_of
 from harness.runs.placement import Order
 from harness.runs.predict_trial import PredictTrial
-from harness.runs.recover import close_abandoned
-from harness.runs.replicated import replicas_of
 from harness.runs.resume import resumptions
-from harness.runs.run_events import Event
+from harness.runs.run_tail import Event
 from harness.runs.seed_run import BudgetSpentError, RunLimits, SeedRun
-from harness.runs.startable import Startable
 from harness.runs.supervisor import (
     supervise,
 )
 from harness.runs.train_job import TrainJob, not_copied, prepare
-from harness.runs.tried import tried_before
 
 _CLOSING_S = 90.0
 

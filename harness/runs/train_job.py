@@ -21,10 +21,8 @@ from harness.ledger.project import Project
 from harness.plans.approved import data_hashes, data_paths, declared, plan_of, require_unchanged
 from harness.plans.judge import require_judge
 from harness.plans.parse import Plan, plan_from
-from harness.runs.environment import PACKAGE, ask_python, describe
-from harness.runs.libraries import training_libraries
-from harness.runs.ranks import with_ranks
-from harness.runs.replicated import replicated, require_ports
+from harness.runs.environment import PACKAGE, ask_python, describe, training_libraries
+from harness.runs.many_processes import Many, require_ports
 from harness.runs.workspace import Workspace, make_workspace, readable_below
 from harness.settings import require_interpreter
 
@@ -173,19 +171,6 @@ def require_no_program(project: Project, experiment: str) -> None:
             hint=f"Start it with `harness posttrain run {experiment}`.",
             code="training_program",
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Many:
-    """So many processes of one command; None: one."""
-
-    replicas: int | None = None
-    """That average now and then: DiLoCo's."""
-    ranks: int | None = None
-    """That share each step: torchrun's."""
-
-    def words(self, words: Sequence[str]) -> list[str]:
-        return replicated(with_ranks(words, self.ranks), self.replicas)
 
 
 @dataclass(frozen=True, kw_only=True)

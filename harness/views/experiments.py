@@ -8,7 +8,7 @@ from harness.domain.statuses import Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.comparison import compare_experiments, released_comparison
 from harness.evaluation.outcome import HIDDEN_LABELS, TRIVIAL, explain
-from harness.evaluation.predict_code import whose
+from harness.evaluation.predict_sources import whose
 from harness.evaluation.released import bits_limit, bits_told, released_score
 from harness.evaluation.scores import trained_seconds
 from harness.evaluation.tries import Standings

@@ -19,7 +19,7 @@ from harness.foreign.log_rows import Row
 from harness.foreign.reader import ByteTail, LogReader
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of, plan_seeds
-from harness.runs.alarms import watch_settings
+from harness.runs.run_tail import watch_settings
 from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
 from harness.views.run_picture import RunPicture, shown_metrics
 from harness.views.snapshot import active

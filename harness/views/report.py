@@ -17,7 +17,7 @@ from harness.domain.statuses import (
 )
 from harness.errors import RefusedError
 from harness.evaluation.outcome import explain
-from harness.evaluation.predict_code import whose
+from harness.evaluation.predict_sources import whose
 from harness.evaluation.released import bits_limit, bits_told
 from harness.ledger.facts import ApprovedPlan, Decision
 from harness.ledger.project import Project

@@ -10,7 +10,7 @@ from harness.domain.records import Experiment, Run
 from harness.domain.statuses import DecisionKind
 from harness.evaluation.scores import counted_runs
 from harness.ledger.project import Project
-from harness.runs.alarms import watch_settings
+from harness.runs.run_tail import watch_settings
 from harness.views.run_picture import RunPicture
 
 _METRICS = 2

@@ -17,7 +17,7 @@ from harness.errors import HarnessError, RefusedError
 from harness.evaluation.scores import counted_runs
 from harness.gates.check import standing
 from harness.ledger.project import Project
-from harness.runs.alarms import watch_settings
+from harness.runs.run_tail import watch_settings
 from harness.views.run_picture import RunPicture
 from harness.views.snapshot import split_score
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.demo.run import allow
-from harness.runs.launchers.engine import open_engine
+from harness.runs.launchers.launcher import open_engine
 from harness.runs.launchers.slurm import SlurmEngine
 from harness.settings import create_config, load_settings
 

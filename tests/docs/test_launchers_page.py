@@ -8,7 +8,7 @@ import pytest
 
 from harness.domain.launch_options import OPTIONS, read_launchers
 from harness.errors import ConfigError
-from harness.runs.launchers.engine import NAMES
+from harness.runs.launchers.launcher import NAMES
 from harness.settings import load_settings, new_config
 
 PAGE = (Path(__file__).parents[2] / "docs/launchers.md").read_text("utf-8")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.domain.metrics import Needs
-from harness.evaluation.check_predictions import Expected, check, differing
+from harness.evaluation.predictions import Expected, check, differing
 from harness.evaluation.truth import classes_of
 from harness.plans.labels import class_names
 

@@ -10,8 +10,7 @@ import pytest
 from harness.artifacts.content import hash_path
 from harness.domain.findings import Finding
 from harness.domain.statuses import Split
-from harness.evaluation.near_weights import near
-from harness.evaluation.weights_probe import OtherCheckpoint
+from harness.evaluation.weights_probe import OtherCheckpoint, near
 
 from .workplace import HONEST, PREDICT, codes
 

@@ -18,8 +18,8 @@ from harness.errors import RefusedError
 from harness.evaluation.byte_code import compiled
 from harness.evaluation.evaluate_run import command_of
 from harness.evaluation.experiment import awaiting, evaluate_experiment
-from harness.evaluation.libraries import OwnLibraries
 from harness.evaluation.predict import predict
+from harness.evaluation.predict_sources import OwnLibraries
 from harness.evaluation.split_rows import load_rows
 from harness.gates.check import check_gate, require_validation_passed, standing
 from harness.gates.collect import changed

@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from harness.evaluation.predictions_file import NAME, read_predictions
+from harness.evaluation.predictions import NAME, read_predictions
 from harness.evaluation.problems import Unscorable
 
 LIMIT = 1_000_000

@@ -17,10 +17,10 @@ import numpy as np
 from harness.artifacts.content import content_hash, hash_path
 from harness.artifacts.jsonl import LineFeed, parse_line
 from harness.errors import UsageError
-from harness.evaluation.predictions_file import NAME, read_predictions
+from harness.evaluation.predictions import NAME, read_predictions
 from harness.evaluation.problems import Unscorable
 from harness.plans.tables import Table, read_table
-from harness.runs.tellings import Tellings, epoch_of, final, place_of, shape_of
+from harness.runs.checkpoint_watch import Tellings, epoch_of, final, place_of, shape_of
 from tests.fuzz.properties import PROPERTIES, answered
 from tests.fuzz.starting_inputs import SEEDS
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hook_project import REPOSITORY, HookProject
 
-from harness.runs.run_events import epoch_event
+from harness.runs.run_tail import epoch_event
 
 STANDING = {
     "plan": "toy v1",

@@ -17,8 +17,8 @@ from harness.errors import RefusedError
 from harness.ledger.project import Project
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.training_judgement import ProgramReport
+from harness.runs.closing import recover
 from harness.runs.launchers.local import run_mark
-from harness.runs.recover import recover
 from tests.metrics_rows import read_rows
 from tests.posttrain import programs
 

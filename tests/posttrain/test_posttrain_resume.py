@@ -13,7 +13,7 @@ from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.verify import verify
 from harness.posttrain.tokens import Tokens
 from harness.process import identity
-from harness.runs.recover import recover
+from harness.runs.closing import recover
 from harness.sandbox.select import choose
 from tests.metrics_rows import read_rows
 from tests.posttrain import programs

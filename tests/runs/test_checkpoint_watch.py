@@ -23,7 +23,7 @@ from harness.gates.findings import FINDINGS
 from harness.ledger.project import Project
 from harness.runs import checkpoint_watch, origin
 from harness.runs.checkpoint_removal import remove_unneeded
-from harness.runs.recover import recover
+from harness.runs.closing import recover
 from tests.runs.test_limits import short_plan, supervisor_process
 
 SAVES = """

@@ -14,8 +14,12 @@ from harness.domain.commands import with_interpreter
 from harness.domain.statuses import SandboxKind
 from harness.errors import RunError
 from harness.runs.endings import explain, missing_package
-from harness.runs.environment import ask_python, child_environment, prepare_private
-from harness.runs.libraries import training_libraries
+from harness.runs.environment import (
+    ask_python,
+    child_environment,
+    prepare_private,
+    training_libraries,
+)
 from harness.sandbox.select import SANDBOXES, available
 from harness.settings import Settings
 

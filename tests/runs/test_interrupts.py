@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.runs.interrupts import Interrupts
+from harness.runs.endings import Interrupts
 
 
 @pytest.fixture(autouse=True)

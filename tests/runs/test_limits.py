@@ -19,10 +19,10 @@ from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
 from harness.process import identity
+from harness.runs.closing import recover
 from harness.runs.launchers.launcher import is_alive
 from harness.runs.launchers.local import Pump
 from harness.runs.lock import try_supervising
-from harness.runs.recover import recover
 from harness.sandbox.select import SANDBOXES, available
 
 REPOSITORY = Path(__file__).parents[2]

@@ -23,7 +23,7 @@ from harness.gates.check import check_gate, require_validation_passed
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
 from harness.plans.approved import declared
-from harness.runs.recover import recover
+from harness.runs.closing import recover
 from harness.runs.take import take
 from harness.runs.train import train
 from tests.blobs import make_root, own_environment

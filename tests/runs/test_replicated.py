@@ -8,7 +8,7 @@ import pytest
 from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError, UsageError
 from harness.ledger.project import Project
-from harness.runs.replicated import ReplicaNews, replicas_of, replicated, require_ports
+from harness.runs.many_processes import ReplicaNews, replicas_of, replicated, require_ports
 
 CMD = ["python", "train.py", "--lr", "0.1"]
 CREW = ["python", "-m", "harness.training.replicas", "--replicas", "2", "--"]

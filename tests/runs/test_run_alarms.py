@@ -24,10 +24,9 @@ from harness.gates.check import check_gate
 from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
-from harness.runs import alarms
-from harness.runs.alarms import RunAlarms
-from harness.runs.collect import read_all
-from harness.runs.recover import recover
+from harness.runs import run_tail
+from harness.runs.closing import read_all, recover
+from harness.runs.run_tail import RunAlarms
 from harness.views.experiments import details
 from harness.views.snapshot import experiment_row, snapshot
 
@@ -298,7 +297,7 @@ def test_a_healthy_run_has_no_alarm(project: Project, run_training: Trainer) -> 
 def test_alarms_of_one_run_are_bounded(
     undisturbed: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alarms, "MOST_ALARMS", 3)
+    monkeypatch.setattr(run_tail, "MOST_ALARMS", 3)
     (run,) = undisturbed.ledger.runs("exp-0001")
     watched = RunAlarms(undisturbed, run)
     rows = [

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from harness.process import THREADS
-from harness.runs.slots import VISIBLE, machine_slot, part
+from harness.runs.environment import VISIBLE, machine_slot, part
 
 
 @pytest.mark.parametrize(

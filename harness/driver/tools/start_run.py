@@ -8,7 +8,7 @@ from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool, argument
 from harness.driver.tools.run_status import REPORTED, report
 from harness.errors import UsageError
-from harness.runs.tried import configuration_tried_before
+from harness.runs.before_start import configuration_tried_before
 
 REGISTER_SECONDS = 60.0
 STARTS = 3

@@ -11,9 +11,9 @@ from typing import Any
 from harness.domain.commands import ledger_access
 from harness.domain.launch_options import LOCAL
 from harness.process import end_group, module_command, start
+from harness.runs.environment import devices
 from harness.runs.launchers.on_node import Watch
 from harness.runs.leases import require_cards
-from harness.runs.slots import devices
 
 MODULE = "harness.runs.launchers.cards"
 

@@ -1,16 +1,28 @@
-"""Launchers: where the commands of runs are started. A new one is a file and a row of the table."""
+"""Where runs take place. A new place is a file and a row of each table.
 
+A launcher starts a command that its supervisor watches from the same machine. An engine puts that
+supervisor itself on a machine of its own choice, so every rule of a run holds there as here: both
+sides share the project and the state directory.
+"""
+
+import contextlib
 import importlib
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import psutil
 
 from harness.domain.late import Late, dataclass
-from harness.domain.launch_options import LOCAL, RAY, SLURM
+from harness.domain.launch_options import LOCAL, RAY, SLURM, TORCHRUN
 from harness.domain.records import Run
 from harness.errors import ConfigError
+from harness.ledger.project import Project
+from harness.process import judge_environment
+from harness.runs.launchers.on_node import Watch
+from harness.settings import CONFIG, Settings
 
 Handle = Mapping[str, Any]
 """Names a started command for any process, also after this one died: plain JSON, kept as a fact."""
@@ -21,6 +33,14 @@ LAUNCHERS = {
     RAY: "harness.runs.launchers.ray_cluster:RayLauncher",
 }
 """Name in the facts -> module and class."""
+ENGINES = {
+    LOCAL: "harness.runs.launchers.cards:CardsEngine",
+    SLURM: "harness.runs.launchers.slurm:SlurmEngine",
+    RAY: "harness.runs.launchers.ray_cluster:RayEngine",
+}
+"""Name in config.toml -> module and class."""
+NAMES = (*ENGINES, TORCHRUN)
+"""What --launcher takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,3 +122,98 @@ def is_alive(run: Run) -> bool:
     """Whether the run's command, as it was started, still runs."""
     launcher, handle = job_of(run)
     return bool(handle) and not launcher.lost(handle)
+
+
+class Placed(Protocol):
+    """One supervisor that an engine was given."""
+
+    @property
+    def job(self) -> str:
+        """Its name at the engine."""
+        ...
+
+    def lost(self) -> bool:
+        """Whether the engine will never run it, or never again."""
+        ...
+
+    def cancel(self) -> None:
+        """Take it out of the engine's hands, also while it waits."""
+        ...
+
+
+class Engine(Protocol):
+    name: str
+    most: int | None
+    """Supervisors of one experiment at once; None: as many as the engine takes."""
+    gpus: int
+    """That each leases on its machine; 0 where the engine itself hands them out."""
+
+    def submit(self, watch: Watch, *, title: str, minutes: float) -> Placed:
+        """Raises HarnessError; then nothing was submitted."""
+        ...
+
+    def start(self, environment: Mapping[str, str]) -> None:
+        """Make ready what several commands will share, until `close`: called by their loop."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def beside(settings: Settings) -> str:
+    """The launcher of a command whose supervisor runs on the same machine."""
+    chosen = settings.launcher or LOCAL
+    return LOCAL if chosen in NAMES else chosen
+
+
+def open_engine(
+    settings: Settings,
+    asked: str | None,
+    inherited: Mapping[str, str],
+    state: Path,
+) -> Engine | None:
+    """The engine that `asked` names, else config.toml; None where the supervisors run here, one
+    after another. Raises ConfigError (launcher_unknown, launcher_not_allowed)."""
+    name = asked or settings.launcher or LOCAL
+    if asked is not None and name not in NAMES:
+        names = ", ".join(NAMES)
+        raise ConfigError(
+            f"There is no launcher {name!r}; there is {names}.",
+            hint="docs/launchers.md says what each does.",
+            code="launcher_unknown",
+        )
+    options = settings.launchers.get(name)
+    if name not in ENGINES or (name == LOCAL and not (options or {}).get("gpus")):
+        return None
+    if options is None and settings.launcher != name:
+        raise ConfigError(
+            f"{settings.root / CONFIG} does not allow the launcher {name}.",
+            hint=f"A person writes the table `[launchers.{name}]` there; it may be empty.",
+            code="launcher_not_allowed",
+        )
+    module, _, attribute = ENGINES[name].partition(":")
+    made: Any = getattr(importlib.import_module(module), attribute)
+    engine: Engine = made(options or {}, inherited=inherited, state=state)
+    return engine
+
+
+@contextlib.contextmanager
+def engine_for(project: Project, asked: str | None) -> Iterator[Engine | None]:
+    """What --launcher names, closed at the end. Raises as `open_engine`."""
+    settings, state = project.settings, project.layout.state
+    engine = open_engine(settings, asked, os.environ, state)
+    try:
+        yield engine
+    finally:
+        if engine is not None:
+            engine.close()
+
+
+@contextlib.contextmanager
+def launching(project: Project, asked: str | None) -> Iterator[Project]:
+    """`project` as a loop gets it: its supervisors are started with the launcher that was asked
+    for, and what they share is there meanwhile. Raises as `open_engine`."""
+    with engine_for(project, asked) as engine:
+        if engine is not None:
+            engine.start(judge_environment(os.environ))
+        chosen = asked or project.settings.launcher
+        yield replace(project, settings=replace(project.settings, launcher=chosen))

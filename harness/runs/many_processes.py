@@ -1,23 +1,31 @@
-"""A run of several replicas: its command, and what its replicas told meanwhile.
+"""A training of several processes: its one command, and what they told meanwhile.
 
-`harness train EXP --replicas N -- CMD` starts `python -m harness.training.replicas --replicas N --
-CMD`, one command in one sandbox, which is what the facts keep. So does `distributed:` of the
-experiment's config.yaml.
+`harness train EXP --launcher torchrun -- python train.py` starts `torchrun --standalone
+--nproc-per-node N train.py`, whose processes share each step (DDP, FSDP2). `harness train EXP
+--replicas N -- CMD` starts `python -m harness.training.replicas --replicas N -- CMD`, whose
+replicas average now and then (DiLoCo); so does `distributed:` of the experiment's config.yaml.
+Each is one command in one sandbox, which is what the facts keep.
 """
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 from typing import Any
 
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.metrics_file import Row, Tail
+from harness.domain.launch_options import TORCHRUN
 from harness.domain.plain_text import one_line
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.ledger.project import Project
+from harness.runs.environment import devices
+from harness.settings import CONFIG, Settings
 
+_PYTHON = ("python", "python3")
 MODULE = "harness.training.replicas"
 EVENTS = "replicas.jsonl"
 """In the run's folder, as its crew writes it (harness/training/replicas/crew.py)."""
@@ -25,6 +33,36 @@ _TOLD = ("starting", "healing", "stalled", "stopped", "ended")
 """States; who waits or trains changes them in every round."""
 _MOST, _LONGEST = 20, 200
 """Changes of one look, and characters of one: the training could write them itself."""
+
+
+def ranks_of(settings: Settings, asked: str | None) -> int | None:
+    """How many, as `[launchers.torchrun]` says, else one a GPU; None where another launcher is
+    asked for. Raises UsageError (no_ranks)."""
+    if (asked or settings.launcher) != TORCHRUN:
+        return None
+    said = settings.launchers.get(TORCHRUN, {}).get("processes")
+    count = int(said or len(devices(os.environ)))
+    if count < 1:
+        raise UsageError(
+            "torchrun starts a process for each GPU, and this machine shows none.",
+            hint=f"Write `[launchers.torchrun]` with `processes = 2` into {CONFIG}.",
+            code="no_ranks",
+        )
+    return count
+
+
+def with_ranks(words: Sequence[str], ranks: int | None) -> list[str]:
+    """`words` under torchrun; as they are for None, and where they name it already. Raises
+    UsageError (no_script)."""
+    if ranks is None or PurePath(words[0]).name == TORCHRUN:
+        return list(words)
+    if PurePath(words[0]).name not in _PYTHON or len(words) < 2:
+        raise UsageError(
+            f"torchrun starts a Python program; {' '.join(words)!r} is none.",
+            hint="E.g. `harness train EXP --launcher torchrun -- python train.py`.",
+            code="no_script",
+        )
+    return [TORCHRUN, "--standalone", "--nproc-per-node", str(ranks), *words[1:]]
 
 
 def replicated(words: Sequence[str], replicas: int | None) -> list[str]:
@@ -58,6 +96,19 @@ def replicas_of(project: Project, experiment: str, asked: int | None) -> int | N
             code="config_exists",
         )
     return there if asked is None else asked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Many:
+    """So many processes of one command; None: one."""
+
+    replicas: int | None = None
+    """That average now and then: DiLoCo's."""
+    ranks: int | None = None
+    """That share each step: torchrun's."""
+
+    def words(self, words: Sequence[str]) -> list[str]:
+        return replicated(with_ranks(words, self.ranks), self.replicas)
 
 
 def require_ports(words: Sequence[str], sandbox: Sandbox) -> None:

@@ -1,5 +1,8 @@
-"""Whether a training command can start at all, asked before its run is registered: a mistyped name
-is no try, and no launch of a seed."""
+"""Asked before a run is registered: can the command start at all, and was it run before?
+
+A mistyped name is no try, and no launch of a seed. The same code, command, configuration and data
+with the same seeds give no new answer.
+"""
 
 import os
 import re
@@ -14,14 +17,20 @@ from collections.abc import (
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path, PurePath, PurePosixPath
+from typing import Any
 
 from harness.artifacts.code_snapshot import Snapshot
 from harness.domain.commands import passed_on
+from harness.domain.findings import Finding
 from harness.domain.launch_options import LOCAL
+from harness.domain.statuses import RunStatus
 from harness.errors import RefusedError
+from harness.gates.findings import finding
 from harness.ledger.project import Project
 from harness.plans.review import script_of
-from harness.runs.launchers.engine import beside
+from harness.runs.experiment_config import values_of
+from harness.runs.launchers.launcher import beside
+from harness.runs.train_job import TrainJob
 
 _RUNNERS = re.compile(r"(python|pypy)[\d.]*\Z|torchrun\Z|accelerate\Z|(ba|da)?sh\Z")
 """Programs whose first word with the ending of a script is the script that they run."""
@@ -155,3 +164,54 @@ def _programs(folders: Iterable[Path]) -> set[str]:
         except OSError:  # PATH names folders that are not there
             continue
     return names
+
+
+def tried_before(job: TrainJob, on_event: Callable[[dict[str, Any]], None]) -> list[Finding]:
+    """Of a training that is about to begin; it is told at once."""
+    found = configuration_tried_before(
+        job.project,
+        job.experiment,
+        code=job.snapshot.hash,
+        argv=job.argv,
+        config=job.config,
+        data=job.data,
+    )
+    for one in found:
+        on_event({"kind": one.code, "text": f"{job.experiment}: {one.message} {one.hint}"})
+    return found
+
+
+def configuration_tried_before(
+    project: Project,
+    experiment: str,
+    *,
+    code: str,
+    argv: Sequence[str],
+    config: str | None,
+    data: Mapping[str, str],
+) -> list[Finding]:
+    """A note of the newest earlier experiment whose completed runs had all of these; a
+    config.yaml counts by its values, not by its comments."""
+    number = project.ledger.experiment(experiment).number
+    wanted = values_of(project, config)
+    for one in reversed(project.ledger.experiments()):
+        if one.number >= number:
+            continue
+        for run in project.ledger.runs(one.id):
+            if (
+                run.status is RunStatus.COMPLETED
+                and (run.code, list(run.argv), run.data) == (code, list(argv), dict(data))
+                and values_of(project, run.config) == wanted
+            ):
+                return [_told(project, one.id, one.status)]
+    return []
+
+
+def _told(project: Project, earlier: str, status: str) -> Finding:
+    decided = project.ledger.decisions(earlier)[-1:]
+    why = f" ({decided[0].kind}: {decided[0].reason})" if decided else ""
+    return finding(
+        "configuration_tried_before",
+        f"{earlier} trained the same code, command, configuration and data; it is {status}{why}.",
+        experiment=earlier,
+    )
