@@ -78,7 +78,7 @@ def metric_of(plan: Mapping[str, Any] | None) -> str:
 def change_text(summary: Summary, parent: Summary | None) -> str | None:
     """The signed validation difference and its outcome, as the newest verdict recorded them.
 
-    Only gates compare (harness.evaluation.judgement); a page never does. Before the first verdict:
+    Only gates compare (harness.evaluation.comparison); a page never does. Before the first verdict:
     the plain difference to the parent, or to the trivial predictor, marked `not compared yet`.
     None when there is nothing to compare with.
     """
