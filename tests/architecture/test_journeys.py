@@ -68,6 +68,7 @@ def test_what_was_recorded_is_as_promised(bench: ModuleType) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parallel
+@pytest.mark.timeout(1200)
 def test_the_journeys_of_this_code_are_as_promised() -> None:
     words = [sys.executable, "bench/journeys.py"]
     ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
