@@ -41,6 +41,8 @@ from harness.runs.supervisor import (
 from harness.runs.train_job import TrainJob, not_copied, prepare
 
 _CLOSING_S = 90.0
+SILENT_S = 600.0
+"""Large models and data sets are loaded, and kernels compiled, before a first row is written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,7 @@ def train(
     ranks: int | None = None,
     on_event: Event = lambda event: None,
     inherited: Mapping[str, str] | None = None,
-    silent_s: float = 60.0,
+    silent_s: float = SILENT_S,
     grace_s: float = 10.0,
     engine: Engine | None = None,
 ) -> TrainReport:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from runs_support import GOOD, Trainer, Unconfined, processes_with, register, wait_until
 
+from harness.clock import SystemClock
 from harness.domain.statuses import RunStatus, SandboxKind
 from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
@@ -380,3 +381,25 @@ def test_a_process_that_reused_the_id_is_not_ended(project: Project) -> None:
     finally:
         bystander.kill()
         bystander.wait()
+
+
+class Hurried(SystemClock):
+    """Ninety seconds in one."""
+
+    def monotonic(self) -> float:
+        return 90 * super().monotonic()
+
+
+def test_a_training_may_load_a_model_for_minutes_before_its_first_row(
+    project: Project, run_training: Trainer
+) -> None:
+    short_plan(project, 120, 600)
+    object.__setattr__(project, "clock", Hurried())
+    slow = GOOD.replace("\nwith ", "\nimport time\ntime.sleep(1.5)\nwith ", 1)
+    (run,) = run_training(slow, seeds=[1]).runs
+    assert (run.status, [found.code for found in run.findings]) == (
+        RunStatus.COMPLETED,
+        ["clock_set"],
+    )
+    assert run.seconds is not None
+    assert run.seconds > 120
