@@ -35,6 +35,7 @@ from harness.views.tables import number, render_table
 from harness.views.watching import POLL_SECONDS, in_lines, on_screen, read_all, screen
 
 _START_SECONDS = 30.0
+_LONGEST_NAME = 80
 _SAY_NOTHING = (RunStatus.LOST, RunStatus.CANCELLED)
 
 
@@ -93,7 +94,7 @@ def command(
         pane = split([*words, "--project", str(project.resolve())], environment())
         emit({"pane": pane}, f"watching in pane {pane}", as_json=as_json)
         return
-    console = PlainConsole(file=sys.stdout, highlight=False)
+    console = PlainConsole(environment(), file=sys.stdout, highlight=False)
     lines = plain or as_json or once or not console.is_terminal or console.is_dumb_terminal
     screened = None if lines else console
     if not target or (len(target) == 1 and names_experiment(target[0])):
@@ -256,7 +257,7 @@ def _logs(targets: Sequence[str]) -> list[Path]:
     """The log files to follow. Raises UsageError for a target that is no path and no experiment."""
     paths = [Path(text) for text in targets]
     for path, text in zip(paths, targets, strict=True):
-        if not path.exists() and os.sep not in text and not path.suffix:
+        if not _exists(path) and os.sep not in text and not path.suffix:
             raise UsageError(
                 f"{text!r} is neither a log file nor an experiment id.",
                 hint=(
@@ -266,6 +267,17 @@ def _logs(targets: Sequence[str]) -> list[Path]:
                 code="no_log",
             )
     return [log for path in paths for log in find_logs(path, most=MOST_RUNS)]
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a name that no disk takes
+        raise UsageError(
+            f"{one_line(str(path), _LONGEST_NAME)} cannot be read: {error.strerror}.",
+            hint="Name a log file, or a folder of logs.",
+            code="log_unreadable",
+        ) from error
 
 
 def _text(document: dict[str, Any]) -> list[str]:
@@ -299,8 +311,13 @@ def _text(document: dict[str, Any]) -> list[str]:
         for run in document["runs"]
         if run["resources"]
     ]
+    notes = [
+        f"{run['run']}  note  {one_line(note)}"
+        for run in document["runs"]
+        for note in run["notes"]
+    ]
     table = render_table("", columns, rows) if rows else "no runs yet"
-    return [head, table, *used, *alarms]
+    return [head, table, *used, *notes, *alarms]
 
 
 def _epoch(run: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """What single programs print in a way of their own: where a line stands, and how a run ends.
 
-An entry is a pattern whose groups are counters (`step`, `epoch`, `batch`) or values; values beside
+An entry is a pattern whose groups are counters (`_COUNTERS`) or values; values beside
 them are read as everywhere. `Dialect.unit` says what a step counts.
 """
 
@@ -58,6 +58,16 @@ DIALECTS = (
     Dialect("StyleGAN", re.compile(r"\s*tick (?P<step>\d+)\s+kimg \d"), "tick"),
     Dialect("timm", re.compile(r"\s*Train: (?P<epoch>\d+) \[\s*(?P<batch>\d+)/\d+")),
     Dialect(
+        "Swin",
+        re.compile(r"\s*Train: \[(?P<epoch>\d+)/(?P<total_epochs>\d+)\]\[(?P<batch>\d+)/\d+\]"),
+    ),
+    Dialect("clu", re.compile(r"\s*\[(?P<step>\d+)\] (?=[\w/]+=)")),
+    Dialect(
+        "Composer",
+        re.compile(r"\s*\[batch=(?P<step>\d+)(?:/(?P<total_steps>\d+))?\]:\s*\Z"),
+        "batch",
+    ),
+    Dialect(
         "MXNet",
         re.compile(r".*?\bEpoch\[(?P<epoch>\d+)\](?: Batch \[\d*-?(?P<batch>\d+)\])?"),
     ),
@@ -66,9 +76,10 @@ DIALECTS = (
         re.compile(r".*?\bloss = (?:{_N}), step = (?P<step>\d+)".replace("{_N}", _N)),
     ),
 )
+_COUNTERS = ("step", "epoch", "batch", "total_steps", "total_epochs")
 _LETTERS = re.compile(
     r"\d+\||\bs:\d|\depoch| Batch \d|% words"
-    r"|\bnum_updates\b| avg|\bEp\. |tick \d|Train: |Epoch\[|step = "
+    r"|\d\] \w|\[batch=|\bnum_updates\b| avg|\bEp\. |tick \d|Train: |Epoch\[|step = "
 )
 
 
@@ -93,7 +104,7 @@ def _read(
         number = as_number(said)
         if number is None:
             continue
-        if name in ("step", "epoch", "batch"):
+        if name in _COUNTERS:
             row[name] = whole(number)
         else:
             values.append((name, number))

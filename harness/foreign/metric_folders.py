@@ -33,6 +33,10 @@ class FolderReader:
         return bool(self._tails)
 
     @property
+    def trouble(self) -> str:
+        return self.problem or ""
+
+    @property
     def runs(self) -> int:
         return self._runs.count
 

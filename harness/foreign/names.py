@@ -99,6 +99,7 @@ _OTHERS = {
         iterations_since_restore
         timesteps_since_restore
         timesteps_this_iter episodes_this_iter
+        epoch_loaded
     """,
 }
 _PARTS = frozenset(
@@ -139,6 +140,16 @@ _WHOLE_NAMES = {
     "total/epochs": Meaning(Kind.PROGRESS),
     "total/episodes": Meaning(Kind.PROGRESS),
     "rollout/episodes": Meaning(Kind.PROGRESS),
+    # Composer's counters.
+    **{
+        f"train time/{name}": Meaning(Kind.PROGRESS)
+        for name in (
+            *("iteration", "epoch", "batch", "sample"),
+            *("token", "epoch_in_iteration"),
+            *("token_in_iteration", "batch_in_epoch"),
+            *("sample_in_epoch", "token_in_epoch"),
+        )
+    },
 }
 _NO_METRIC = Meaning(Kind.PROGRESS)
 
@@ -152,6 +163,8 @@ def words(name: str) -> str:
 def meaning(name: str) -> Meaning:
     """What a value of this name is for."""
     found = _WHOLE_NAMES.get(name.lower()) or _MEANINGS.get(words(name))
+    if name.endswith(("__MIN", "__MAX")):  # of a chart that W&B exports
+        return _NO_METRIC
     if found is not None or "/" not in name:
         return found or _METRIC
     part, _, last = name.rpartition("/")

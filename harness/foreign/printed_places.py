@@ -16,6 +16,10 @@ _COUNTED = re.compile(
     rf"|frame)s?['\"]?{_NUMBERED}[\s:=#\[(]*(?P<number>{WHOLE})" + _OF + _NOT_AFTER,
     re.IGNORECASE,
 )
+_GLOBAL = re.compile(
+    rf"(?<![\w.-])(?P<unit>global_step)['\"]?\s*[:=]\s*(?P<number>{WHOLE})(?P<total>)" + _NOT_AFTER
+)
+"""Beside it another counter is that of the epoch."""
 _WORDS = ("step", "it", "update", "episode", "round", "generation", "game", "frame")
 _UNITS = {"iter": "iteration", "itr": "iteration", "it": "iteration"}
 _EPOCH = re.compile(
@@ -59,7 +63,7 @@ def place_of(
     lower = text.lower()
     epoch = _EPOCH.search(text) if "epoch" in lower else None
     counted = any(word in lower for word in _WORDS)
-    step = _COUNTED.search(text) if counted else None
+    step = _GLOBAL.search(text) or _COUNTED.search(text) if counted else None
     short = _EP.search(text) if epoch is None and "ep" in lower else None
     if short is not None:
         # "Ep 10 | reward 20" counts episodes.
@@ -72,7 +76,7 @@ def place_of(
     if step is not None and "step" not in row:
         row |= _counted(step, "step")
         unit = step["unit"].lower()
-        if unit != "step":
+        if unit not in ("step", "global_step"):
             row["unit"] = _UNITS.get(unit, unit)
     if "step" not in row:
         row |= _bare(text, epoch, within=within)

@@ -22,9 +22,13 @@ _PAIR = re.compile(
     rf"(?P<number>{_NUMBER})"
     rf"(?:\s*/\s*(?P<whole>{WHOLE})(?![.\w]))?"
     r"(?P<unit>(?:%|[^\W\d_](?:[\w/]*\w)?)?)"
-    r"(?P<apart> (?:[KMGT]i?B|ms|us)\b)?",
+    r"(?P<apart> (?:[KMGT]i?B|ms|us)\b|(?: (?:[\d.]+ )?[a-z]+/sec(?![\w/]|\s*[:=]))+(?!\s+[\d.]))?",
     re.IGNORECASE,
 )
+_AMONG = re.compile(
+    r" on (?:the |all )?\d+ (?:\w+ ){0,2}(?:images|samples|examples|sentences|rows)\b"
+)
+"""How many there were: "Accuracy of the network on the 10000 test images: 55%"."""
 # What may not follow a number: then it is a part of a time, a date, a version, or of damage.
 _GOES_ON = re.compile(r"[:\-/]\d|\.\d|,\d|/|\ufffd|_")
 _INDEX = re.compile(r"(\d+)\s+([-+]?\d+\.\d+)(?![\w.:/])")
@@ -76,6 +80,7 @@ def values(
     Without `placed` the line itself is no row: a name and a number with a blank between them are
     then a sentence, unless the name is that of a metric. `label` stood in the line before.
     """
+    text = _AMONG.sub("", text)
     labels = [(0, label), *((each.end(), _later(each)) for each in LABEL.finditer(text))]
     first = _FIRST.match(text)
     if first is not None:
@@ -211,6 +216,6 @@ def in_units(
 
 def _with_inner(name: str, inner: str) -> str:
     """With the unit that stood in brackets: "elapsed time (ms)" is "elapsed time_ms"."""
-    if not inner:
+    if not inner or meaning(name).kind is Kind.RATE:
         return name
     return f"{name}_{inner}" if words(inner) in _UNITS else f"{name} ({inner})"

@@ -17,6 +17,14 @@ from harness.foreign.runs_in_log import RunsInLog
 BLOCK = 1 << 20
 """Bytes that one call reads at most, so that a call costs the same however large the file is."""
 _HEAD_BYTES = 4096
+_PACKED = {
+    b"\x1f\x8b\x08": "gunzip -k",
+    b"BZh": "bunzip2 -k",
+    b"\xfd7zXZ\0": "unxz -k",
+    b"\x28\xb5\x2f\xfd": "unzstd",
+    b"PK\x03\x04": "unzip",
+}
+"""How a compressed file begins, and what unpacks it."""
 _MOST_BESIDE = 5000
 """Entries of the log's folder among which a rotated log is looked for."""
 
@@ -60,6 +68,14 @@ class ByteTail:
         self._rotated: Path | None = None
         """Where the file went whose rest is being read."""
 
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be read now, in words; empty while it can."""
+        if self.problem is not None:
+            return self.problem
+        gone = self._inode is not None and not self.present
+        return f"{self.path.name} is gone; it is waited for" if gone else ""
+
     def read(self, most: int) -> bytes:
         """The next bytes, at most `most`; none when nothing is new."""
         try:
@@ -67,7 +83,7 @@ class ByteTail:
                 self.present, self.problem = True, None
                 return self._read(stream, most)
         except NotFoundError:
-            self.present = False
+            self.present, self.problem = False, None
         except (
             UsageError,
             OSError,
@@ -82,6 +98,7 @@ class ByteTail:
     ) -> bytes:
         status = os.fstat(stream.fileno())
         head = stream.read(_HEAD_BYTES)
+        _require_unpacked(self.path, head)
         # The head too: a file that is truncated and written anew may be longer than the offset by
         # the time of the next read, under the same inode.
         other = self._inode is not None and (
@@ -145,6 +162,17 @@ class ByteTail:
         self.size = size
         self.behind = size + max(0, left)
         return data
+
+
+def _require_unpacked(path: Path, head: bytes) -> None:
+    """Raises UsageError for a compressed file."""
+    for begins, program in _PACKED.items():
+        if head.startswith(begins):
+            raise UsageError(
+                f"{path.name} is compressed.",
+                hint=f"Unpack it first: {program} {path.name}",
+                code="log_compressed",
+            )
 
 
 class LogReader(ByteTail):

@@ -34,7 +34,7 @@ def recognise(head: LogHead) -> LogParser | None:
         if all(_is_number(cell, delimiter) for cell in cells):
             return TableLog(delimiter)
         if _is_header(cells) and _fits(under, cells, delimiter):
-            return TableLog(delimiter)
+            return TableLog(delimiter, tag=head.path.stem.partition("-tag-")[2])
     return None
 
 
@@ -101,8 +101,10 @@ class TableLog(LineParser):
     on. A table without a counter is a ledger: one row for each experiment.
     """
 
-    def __init__(self, delimiter: str) -> None:
+    def __init__(self, delimiter: str, *, tag: str = "") -> None:
         super().__init__()
+        self._tag = tag
+        """What the file's name says that its values are, as TensorBoard's download does."""
         self.name = {"\t": "TSV", ",": "CSV", ";": "CSV"}[delimiter]
         self._short = 0
         """Lines with fewer cells than the header."""
@@ -192,6 +194,8 @@ class TableLog(LineParser):
 
     def _name(self, named: Sequence[str]) -> None:
         self._header = [name or f"column {index}" for index, name in enumerate(named, start=1)]
+        if self._tag:
+            self._header = [self._tag if name == "Value" else name for name in self._header]
         self._is_long = "value" in [name.lower() for name in self._header]
         if any(is_position(name) for name in self._header):
             return

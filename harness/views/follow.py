@@ -26,6 +26,8 @@ class RunView:
     """Seconds since its file last changed."""
     reason: str = ""
     notes: list[str] = field(default_factory=list)
+    trouble: str = ""
+    """Why its file cannot be read now."""
     behind: float | None = None
     """The share of the file that is still unread; None when all is read."""
 

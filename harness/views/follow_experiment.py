@@ -163,6 +163,7 @@ class ExperimentFollower:
                 else [alarm.plain() for alarm in follower.picture.shown_alarms]
             )
             run["resources"] = {} if follower is None else follower.picture.used
+            run["notes"] = [] if follower is None else follower.view().notes
         return document
 
 

@@ -119,7 +119,11 @@ class _LogRuns:
             waiting = RunPicture("", WatchSettings(), title=self.short, watches=False)
             return [
                 RunView(
-                    picture=waiting, status="waiting", age_s=self._heart.age_s, notes=self._notes()
+                    picture=waiting,
+                    status="waiting",
+                    age_s=self._heart.age_s,
+                    notes=self._notes(),
+                    trouble=self.reader.trouble,
                 )
             ]
         earlier = [RunView(picture=item, status=item.said or "ended") for item in pictures[:-1]]
@@ -129,6 +133,7 @@ class _LogRuns:
             status=self._status(pictures[-1]),
             age_s=self._heart.age_s,
             notes=[*pictures[-1].notes(), *self._notes()],
+            trouble=self.reader.trouble,
             behind=left / size if left and size else None,
         )
         return [*earlier, newest]
@@ -155,7 +160,7 @@ class _LogRuns:
 
     def _notes(self) -> list[str]:
         notes = self.reader.notes()
-        return [self.reader.problem, *notes] if self.reader.problem else notes
+        return [self.reader.trouble, *notes] if self.reader.trouble else notes
 
     def _picture(self, run: str) -> RunPicture:
         picture = self._pictures.get(run)

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.artifacts.resources import Summary
 from harness.artifacts.resume_check import ResumeCheck
-from harness.detectors.alarm import PREDICT_FAILS, Alarm, open_alarms
+from harness.detectors.alarm import PREDICT_FAILS, Alarm, Severity, open_alarms
 from harness.detectors.metric_names import MetricRole, role_of
 from harness.detectors.rows import row_from
 from harness.detectors.watch import RunWatch
@@ -23,6 +23,7 @@ _NAME_LENGTH = 40
 _PACE_ROWS = 40
 _ROWS_OF_AN_AXIS = 3
 _METRICS_IN_A_ROW = 6
+_MOST_NOTES = 3
 _NOT_DRAWN = frozenset(
     {MetricRole.LEARNING_RATE, MetricRole.THROUGHPUT, MetricRole.MEMORY, MetricRole.TIME}
 )
@@ -129,9 +130,12 @@ class RunPicture:
         return [*self.alarms, *notes]
 
     def notes(self) -> list[str]:
-        """Notes on the rows for a person."""
+        """Notes on the rows for a person; those of detectors, too."""
         why = self.resume_check.newest
-        return [] if why is None else [f"the resume was not exact: {why}"]
+        said = [] if why is None else [f"the resume was not exact: {why}"]
+        noted = [one for one in self._alarms.values() if one.severity is Severity.NOTE]
+        noted = [one for one in noted if not one.recovered and one.code != PREDICT_FAILS]
+        return said + [f"{one.code}: {one.message}" for one in noted[-_MOST_NOTES:]]
 
     @property
     def word(self) -> str:

@@ -15,7 +15,7 @@ from harness.detectors.rows import row_from
 from harness.domain.plain_text import one_line
 from harness.domain.words import some
 from harness.views.dashboard import draw, unread
-from harness.views.follow import Follower, News, counted
+from harness.views.follow import Follower, News, RunView, counted
 from harness.views.run_picture import shown_metrics
 from harness.views.tables import count, number
 
@@ -65,6 +65,7 @@ def in_lines(
     """
     announced = told = False
     earlier = True
+    troubles: dict[str, str] = {}
     while True:
         news = follower.poll(seconds=READ_SECONDS)
         over = follower.over()
@@ -76,6 +77,11 @@ def in_lines(
             told = True
             for note in notes:
                 say(note)
+            troubles = _troubles(views)
+        for title, trouble in _troubles(views).items():
+            if trouble != troubles.get(title):
+                say(f"{title}: {trouble}")
+        troubles = _troubles(views)
         announced = True
         quiet = until is not None
         shown = [item for item in news if item.alarm is not None] if quiet else news
@@ -87,6 +93,11 @@ def in_lines(
             return False
         earlier = earlier and any(view.behind is not None for view in views)
         clock.sleep(POLL_SECONDS)
+
+
+def _troubles(views: Iterable[RunView]) -> dict[str, str]:
+    """Title -> why nothing can be read of it now."""
+    return {view.picture.title: view.trouble for view in views if view.trouble}
 
 
 def follow_once(follower: Follower) -> bool:

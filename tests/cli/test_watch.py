@@ -134,3 +134,66 @@ def test_a_training_that_was_just_started_is_waited_for(journey: Journey) -> Non
     assert told.count(" epoch 0 loss ") == 3
     table = journey.harness("watch", "--once", "exp-0001").stdout
     assert " of " not in table.partition("reason")[2]
+
+
+CUT = """\
+import os
+import signal
+
+import numpy as np
+
+from harness.run_logger import RunLogger
+
+with RunLogger.from_environment() as log:
+    kept = log.checkpoint_dir / "done"
+    first = int(kept.read_text()) if kept.exists() else 0
+    RESTORED
+    log.start(total_epochs=8, resumed_at=first or None)
+    for epoch in range(first, 8):
+        log.epoch(epoch, {"loss": 1 / (epoch + 1)})
+        kept.write_text(str(epoch + 1))
+        if epoch == 4 and os.environ["HARNESS_ATTEMPT"] == "1":
+            os.kill(os.getpid(), signal.SIGKILL)
+    path = log.checkpoint_dir / "centroids.npy"
+    np.save(path, np.zeros((2, 2)))
+    log.checkpoint_saved(path, epoch=7, final=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("restored", "row", "why"),
+    [
+        ("log.resumed()", [True], None),
+        (
+            "log.resumed(['optimizer']); first += 2",
+            [False],
+            "optimizer not restored; its epochs jump from 4 to 7",
+        ),
+    ],
+)
+def test_a_resume_that_is_not_exact_is_told_by_the_row_the_gate_and_watch(
+    journey: Journey, restored: str, row: list[bool], why: str | None
+) -> None:
+    program = CUT.replace("RESTORED", f"if first:\n        {restored}")
+    (journey.root / "train.py").write_text(program, "utf-8")
+    plan = journey.root / "plan.md"
+    plan.write_text(plan.read_text().replace("seeds: 3", "seeds: 1"))
+    assert journey.approve_changes().exit_code == 0
+    assert journey.harness("train", "exp-0001").exit_code == 1
+    assert journey.harness("train", "exp-0001", "--resume").exit_code == 0
+
+    folder = journey.root / ".harness/experiments/exp-0001/runs/run-01"
+    rows = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    assert [one["exact"] for one in rows if one["event"] == "resume"] == row
+    verdict = journey.harness("gate", "check", "exp-0001", "--json").document
+    found = [one["message"] for one in verdict["findings"] if one["code"] == "resume_not_exact"]
+    assert found == (
+        [] if why is None else [f"exp-0001/run-01 went on after a stop, but not exactly: {why}."]
+    )
+    notes = [] if why is None else [f"the resume was not exact: {why}"]
+    (run,) = journey.harness("watch", "exp-0001", "--once", "--json").document["runs"]
+    assert run["notes"] == notes
+    lines = journey.harness("watch", "exp-0001", "--once").stdout.splitlines()
+    assert [line for line in lines if "  note  " in line] == [
+        f"run-01  note  {note}" for note in notes
+    ]

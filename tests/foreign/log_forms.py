@@ -912,4 +912,163 @@ FORMS = (
         keys={"loss"},
         last={"loss": 2.0},
     ),
+    form(
+        "Swin",
+        "log_rank0.txt",
+        "[2021-04-09 16:31:05 swin_tiny](main.py 224): INFO Train: [{n}/300][10/30]\teta 0:10:55 "
+        "lr 0.000001\t time 0.3524 (0.5288)\tloss {loss} (6.9510)\tgrad_norm 1.25 (1.3)\tmem "
+        "8021MB\n"
+        "[2021-04-09 16:31:59 swin_tiny](main.py 279): INFO  * Acc@1 1{n}.500 Acc@5 30.500\n"
+        "[2021-04-09 16:31:59 swin_tiny](main.py 147): INFO Accuracy of the network on the 50000 "
+        "test images: 1{n}.5%",
+        **FROM_ZERO,
+        total=300,
+        state="lost",
+        rows=6,
+        keys={"time", "loss", "grad_norm", "mem_MB", "Acc@1", "Acc@5", "Accuracy of the network"},
+        last={"loss": 2.25, "Acc@1": 12.5, "Accuracy of the network": 12.5},
+    ),
+    form(
+        "PaddleClas",
+        "train.log",
+        "[2022/07/05 12:00:01] ppcls INFO: [Train][Epoch {k}/120][Iter: 20/30]lr(LinearWarmup): "
+        "0.001, top1: 0.01, CELoss: {loss}, batch_cost: 1.16s, ips: 54.98 samples/s, eta: 1 day, "
+        "2:03:04\n"
+        "[2022/07/05 12:01:10] ppcls INFO: [Eval][Epoch {k}][Avg]CELoss: 4.5, top1: 0.0{k}",
+        **BY_EPOCH,
+        total=120,
+        state="lost",
+        rows=6,
+        keys={"top1", "CELoss", "batch_cost", "ips", "Eval CELoss", "Eval top1"},
+        last={"CELoss": 2.25, "Eval top1": 0.03},
+    ),
+    form(
+        "PaddleDetection",
+        "train.log",
+        "[08/05 09:12:40] ppdet.engine INFO: Epoch: [{n}] [ 40/ 60] learning_rate: 0.000333 "
+        "loss_xy: 0.51 loss: {loss} eta: 1 day, 2:03:04 batch_cost: 1.2345 ips: 6.4805 images/s",
+        **FROM_ZERO,
+        keys={"loss_xy", "loss", "batch_cost", "ips"},
+        last={"loss": 2.25, "loss_xy": 0.51},
+    ),
+    form(
+        "Flax with clu",
+        "train.log",
+        "I0412 10:01:22.123456 140234567890 logging_writer.py:48] [{i}] learning_rate=0.1, "
+        "train_accuracy=0.12, train_loss={loss}",
+        tail="I0412 10:01:23.123456 140234567890 logging_writer.py:48] [20] eval_loss=2.5\n",
+        rows=4,
+        keys={"train_accuracy", "train_loss", "eval_loss"},
+        last={"train_loss": 2.25, "eval_loss": 2.5},
+    ),
+    form(
+        "Sockeye",
+        "train.log",
+        "[2020-03-01:10:11:12:INFO:sockeye.training:log] Epoch[{n}] Batch [{i}]\tSpeed: 1000.12 "
+        "samples/sec 20000.34 tokens/sec 1.25 updates/sec\tperplexity={loss}",
+        **FROM_ZERO,
+        keys={"Speed", "perplexity"},
+        last={"perplexity": 2.25, "Speed": 1000.12},
+    ),
+    form(
+        "DeepSpeed",
+        "train.log",
+        "[2023-04-12 10:00:00,130] [INFO] [timer.py:199:stop] epoch=0/micro_step={i}/"
+        "global_step={i}, RunningAvgSamplesPerSec=65.53, MemAllocated=4.34GB\n"
+        "Epoch: 0, Step: {i}, Rank: 0, loss = {loss}",
+        head="[2023-04-12 09:59:00,123] [INFO] [config.py:957:print]   train_batch_size "
+        "............. 256\n",
+        rows=6,
+        keys={"RunningAvgSamplesPerSec", "MemAllocated_GB", "loss"},
+        last={"loss": 2.25},
+    ),
+    form(
+        "NeMo",
+        "train.log",
+        "Training epoch 0, iteration {n}/99 | lr: 1.5e-05 | global_step: {i} | "
+        "reduced_train_loss: {loss} | consumed_samples: {i}",
+        keys={"reduced_train_loss"},
+        last={"reduced_train_loss": 2.25},
+    ),
+    form(
+        "transformers 5 and axolotl",
+        "train.log",
+        "\r  1%|▏         | {i}/1000 [00:01<16:30,  1.00s/it]{{'loss': '{loss}', 'grad_norm': "
+        "'0.5312', 'learning_rate': '2e-05', 'epoch': '{k}'}}",
+        tail="{'train_runtime': '1000.1', 'train_loss': '2.5', 'epoch': '3'}\n",
+        **BY_EPOCH,
+        keys={"loss", "grad_norm"},
+        last={"loss": 2.25},
+        state="completed",
+    ),
+    form(
+        "Composer and LLM Foundry",
+        "train.log",
+        "[batch={i}/80]:\n\t Train time/batch: {i}\n\t Train time/sample: 2560\n\t Train "
+        "time/epoch: 0\n\t Train loss/train/total: {loss}\n\t Train "
+        "metrics/train/LanguagePerplexity: 35.75",
+        unit="batch",
+        total=80,
+        state="lost",
+        keys={"Train loss/train/total", "Train metrics/train/LanguagePerplexity"},
+        last={"Train loss/train/total": 2.25},
+    ),
+    form(
+        "SpeechBrain",
+        "train_log.txt",
+        "epoch: {k}, lr: 1.00e+00 - train loss: {loss} - valid loss: 2.62, valid PER: 71.63",
+        tail="Epoch loaded: 3 - test loss: 1.50, test PER: 20.10\n",
+        **BY_EPOCH,
+        rows=4,
+        keys={"train loss", "valid loss", "valid PER", "test loss", "test PER"},
+        last={"train loss": 2.25, "test loss": 1.5},
+    ),
+    form(
+        "Tianshou",
+        "train.log",
+        "Epoch #{k}: 10001it [00:10, 950.11it/s, env_step={k}0000, len=200, loss={loss}, "
+        "rew=20.00]\nEpoch #{k}: test_reward: 2{k}.5 ± 30.123456, best_reward: 30.5 ± 30.1 in #1",
+        **BY_EPOCH,
+        rows=6,
+        keys={"len", "loss", "rew", "test_reward", "best_reward"},
+        last={"loss": 2.25, "test_reward": 23.5},
+    ),
+    form(
+        "diffusers' bar",
+        "train.log",
+        "\rSteps:   1%|▏         | {i}/1000 [00:10<16:30,  1.0it/s, lr=1e-5, step_loss={loss}]",
+        head="01/02/2024 10:00:00 - INFO - __main__ -   Num examples = 833\n",
+        total=1000,
+        ends="",
+        tail="\n",
+        state="lost",
+        keys={"step_loss"},
+        last={"step_loss": 2.25},
+    ),
+    form(
+        "W&B, a chart as CSV",
+        "wandb_export.csv",
+        '"{i}","{loss}","2.0","4.0"',
+        head='"Step","calm-pony-12 - train/loss","calm-pony-12 - train/loss__MIN",'
+        '"calm-pony-12 - train/loss__MAX"\n',
+        keys={"calm-pony-12 - train/loss"},
+        last={"calm-pony-12 - train/loss": 2.25},
+    ),
+    form(
+        "TensorBoard, a curve as CSV",
+        "run-fold0-tag-train_loss.csv",
+        "1700000000.5,{i},{loss}",
+        head="Wall time,Step,Value\n",
+        keys={"train_loss"},
+        last={"train_loss": 2.25},
+    ),
+    form(
+        "MLflow, a metric's history as CSV",
+        "history.csv",
+        "0a1b,train_loss,{loss},{i},170000000000{n}\n0a1b,val_loss,4.5,{i},170000000000{n}",
+        head="run_id,key,value,step,timestamp\n",
+        rows=6,
+        keys={"train_loss", "val_loss"},
+        last={"train_loss": 2.25, "val_loss": 4.5},
+    ),
 )

@@ -424,3 +424,19 @@ def test_a_resume_that_is_not_exact_is_on_the_screen(tmp_path: Path) -> None:
     follower = LogFollower([written(tmp_path / "metrics.jsonl", rows)], clock)
     follower.poll(seconds=1)
     assert "note: the resume was not exact: optimizer not restored" in text_of(follower)
+
+
+def test_what_a_detector_notes_is_on_the_screen_of_a_log_that_ended(tmp_path: Path) -> None:
+    history = [
+        {"step": 10 * i, "loss": 4 / i if i < 8 else 0.6 + i % 3 / 50} for i in range(1, 81)
+    ]
+    log = tmp_path / "trainer_state.json"
+    log.write_text(json.dumps({"global_step": 800, "max_steps": 800, "log_history": history}))
+    follower = LogFollower([log], ManualClock())
+    read_all(follower)
+    (run,) = follower.document()["runs"]
+    assert (run["alarms"], run["notes"]) == (
+        [],
+        ["plateau: loss: no better than 0.5714 since row 8"],
+    )
+    assert "note: plateau: loss: no better than 0.5714 since row 8" in text_of(follower)
