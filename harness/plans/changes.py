@@ -21,11 +21,10 @@ from harness.domain.statuses import Split
 from harness.errors import RefusedError, UsageError
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.facts import ApprovedPlan
-from harness.ledger.facts.plan import JUDGES, REHEARSAL, basis_of
+from harness.ledger.facts.plan import JUDGES, REHEARSAL, basis_of, scorer_parts
 from harness.ledger.project import Project
 from harness.plans.approved import secret
 from harness.plans.first_plan import listing
-from harness.plans.scorer import scorer_parts
 
 _MOST_NAMED = 8
 _WIDEST = 160

@@ -125,13 +125,6 @@ def describe(
     return {"sha256": sha256_bytes(canonical_json(content)), **content}
 
 
-def scorer_parts(scorer: Mapping[str, Any]) -> dict[str, str]:
-    """What was frozen of a scorer: path -> SHA-256, and of its packages together."""
-    packages = scorer.get("environment")
-    more = {} if packages is None else {"packages of the scorer": packages["sha256"]}
-    return {**scorer["files"], **more}
-
-
 def scorer_warnings(closure: Closure) -> list[Finding]:
     """What a frozen scorer will miss when it runs."""
     if not closure.foreign or closure.packages:

@@ -74,6 +74,13 @@ JUDGES = ("metric", "scorer", "positive", "predict", "direction", "seeds")
 _COLUMNS = ("inputs", "label", "id")
 
 
+def scorer_parts(scorer: Mapping[str, Any]) -> dict[str, str]:
+    """What was frozen of a scorer: path -> SHA-256, and of its packages together."""
+    packages = scorer.get("environment")
+    more = {} if packages is None else {"packages of the scorer": packages["sha256"]}
+    return {**scorer["files"], **more}
+
+
 def basis_of(
     content: Mapping[str, Any], data: Mapping[str, str | None], scorer: Mapping[str, Any]
 ) -> str:
