@@ -7,20 +7,24 @@ after the other, a curve, and preference tuning beside TRL's. About eight minute
 - preferences: ORPO and DPO on rows of 1,024 tokens (bench/_preferences.py).
 - large: an architecture of 8 billion parameters with LoRA, 20 steps of the three channels. A random
   model earns no reward; that channel computes a loss of 0.
-- curve: 200 steps in bfloat16, four from the same rollouts. The reward is the share of even numbers
-  in an answer. With `--model FOLDER` the weights of that folder, else random ones.
+- curve: 200 steps in bfloat16, four from the same rollouts. The prompt asks for ten numbers; the
+  reward is the share of even ones in the answer. With `--model FOLDER` the weights of that folder,
+  else random ones.
 
     python bench/composed_gpu.py [--record] [--out FOLDER] [--model FOLDER] [--minutes 8.5]
+                                 [--parts small preferences large curve]
     python bench/composed_gpu.py --tiny   # on a CPU: shows only that the program runs
 
-`--record` writes docs/evidence/composed-gpu.json. FOLDER (by default this one) gets
-composed-gpu-steps.csv, of the large model, and composed-gpu-curve.csv: what each step logged.
+`--record` writes docs/evidence/composed-gpu.json, of fewer parts composed-gpu-PARTS.json. FOLDER
+(by default this one) gets composed-gpu-steps.csv, of the large model, and composed-gpu-curve.csv:
+what each step logged.
 """
 
 import argparse
 import csv
 import json
 import os
+import random
 import sys
 import tempfile
 import time
@@ -68,6 +72,7 @@ from tests.training.tiny_model import specification, write_rows
 
 STEPS, LARGE_STEPS, CURVE_STEPS = 6, 20, 200
 ROWS, GENERATIONS, COMPLETION = 8, 4, 48
+PARTS = ("small", "preferences", "large", "curve")
 PROMPT = "Count from {n} in words, one line a number, and explain each step. " * 4
 NUMBERS = {"batch_size": ROWS, "gradient_accumulation": 1, "max_steps": STEPS, "lora_rank": 16}
 NUMBERS |= {"max_seq_length": 1024, "learning_rate": 1e-5, "lora_dropout": 0.0}
@@ -120,10 +125,34 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
+def number_rows() -> list[dict[str, Any]]:
+    """Prompts of the curve: an answer with even numbers is better than one with odd ones."""
+    draw = random.Random(0)
+    found = []
+    for n in range(64):
+        numbers = [draw.randrange(10, 990, 2) for _ in range(10)]
+        question = f"Write ten different numbers between {n} and 999, separated by commas."
+        found.append(
+            {
+                "id": f"r{n}",
+                "prompt": question,
+                "chosen": ", ".join(str(one) for one in numbers),
+                "rejected": ", ".join(str(one + 1) for one in numbers),
+                "answer": "0",
+                "hint": "Every number must be even: it ends in 0, 2, 4, 6 or 8.",
+            }
+        )
+    return found
+
+
 def task(
-    bench: Bench, sizes: dict[str, int] | None, composition: Composition, **numbers: float
+    bench: Bench,
+    sizes: dict[str, int] | None,
+    composition: Composition,
+    rows: str = "rows.jsonl",
+    **numbers: float,
 ) -> TrainingTask:
-    folder, data = bench.folder, bench.folder / "rows.jsonl"
+    folder, data = bench.folder, bench.folder / rows
     spec = specification(
         folder if sizes or bench.model is None else bench.model,
         data,
@@ -257,11 +286,12 @@ def curve(bench: Bench, out: Path) -> Figures:
         name="evens", file="evens.py", source=EVENS, sha256=sha256_bytes(EVENS.encode())
     )
     reward = RewardChannel(functions=(source,), function_weights=(1.0,))
-    composition = three(16, iterations=4, reward=reward)
-    numbers = {"max_steps": 8 if bench.tiny else CURVE_STEPS, "learning_rate": 5e-4}
+    composition = three(COMPLETION, iterations=4, reward=reward)
+    numbers = {"max_steps": 8 if bench.tiny else CURVE_STEPS, "learning_rate": 1e-4}
     sizes = None if bench.model else bench.small
     pace, held = trained(
-        lambda: composed.build(task(bench, sizes, composition, **numbers)), bench.until
+        lambda: composed.build(task(bench, sizes, composition, "numbers.jsonl", **numbers)),
+        bench.until,
     )
     write_table(out / "composed-gpu-curve.csv", pace.rows)
     told: Figures = {
@@ -296,6 +326,7 @@ def main(given: argparse.Namespace) -> int:
         folder = Path(name)
         save_tokenizer(folder, (TINY if given.tiny else SMALL)["vocab_size"])
         write_rows(folder / "rows.jsonl", rows())
+        write_rows(folder / "numbers.jsonl", number_rows())
         (folder / "run").mkdir()
         own_environment(folder / "run")
         with RunLogger.from_environment() as log:
@@ -307,17 +338,21 @@ def main(given: argparse.Namespace) -> int:
                 model=given.model,
             )
             parts: dict[str, Callable[[], Figures]] = {
-                "channels": lambda: channels(bench),
+                "small": lambda: channels(bench),
                 "preferences": lambda: preferences(bench),
                 "large": lambda: large(bench, given.out),
                 "curve": lambda: curve(bench, given.out),
             }
-            for label, part in parts.items():
-                figures |= part()
+            for label in given.parts:
+                figures |= parts[label]()
                 print(f"{label}: {time.perf_counter() - began:.0f} s so far", flush=True)
                 print(json.dumps(figures), flush=True)
     if given.record and not given.tiny:
-        record("composed-gpu", "python bench/composed_gpu.py --record", figures, seed=0)
+        few = [] if given.parts == list(PARTS) else given.parts
+        words = ["python bench/composed_gpu.py --record"]
+        words += ["--parts", *few] if few else []
+        words += ["--model FOLDER"] if given.model else []
+        record("-".join(["composed-gpu", *few]), " ".join(words), figures, seed=0)
     return 0
 
 
@@ -330,4 +365,5 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, default=Path())
     parser.add_argument("--model", type=Path, default=None)
     parser.add_argument("--minutes", type=float, default=8.5)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     sys.exit(main(parser.parse_args()))

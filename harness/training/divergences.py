@@ -204,7 +204,8 @@ def fused_form(divergence: Divergence, head: torch.Tensor) -> Written | None:
     if find_spec("triton") is None:
         return None
     fused = import_module("harness.training.fused_divergence")
-    if divergence.objective == Objective.TOP_K and divergence.top_k > fused.MOST_KEPT:
+    fused_top_k = import_module("harness.training.fused_top_k")
+    if divergence.objective == Objective.TOP_K and divergence.top_k > fused_top_k.MOST_KEPT:
         return None
     shared: dict[str, Any] = {
         "beta": divergence.beta,
@@ -219,7 +220,7 @@ def fused_form(divergence: Divergence, head: torch.Tensor) -> Written | None:
         shared["kind"] = min(head.dtype, student.dtype, key=lambda one: one.itemsize)
         if divergence.objective == Objective.TOP_K and divergence.top_k < student.shape[-1]:
             kept: dict[str, Any] = {"k": divergence.top_k, "tail": divergence.tail}
-            graded: Graded = fused.write_top_k_gradient(*given, **kept, **shared)
+            graded: Graded = fused_top_k.write_top_k_gradient(*given, **kept, **shared)
         else:
             graded = fused.write_gradient(*given, **shared)
         return graded
@@ -251,7 +252,7 @@ def distillation_loss(
 
     The gradient is made in the forward pass, chunk by chunk: what is kept is as large as the hidden
     states, and as the head where that learns. On a GPU it is written over the student's logits
-    (fused_divergence.py). `chunk`: tokens at a time.
+    (fused_divergence.py, fused_top_k.py). `chunk`: tokens at a time.
     """
     fused = fused_form(divergence, student[1])
     if fused is None:

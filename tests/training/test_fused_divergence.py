@@ -3,6 +3,7 @@ TRITON_INTERPRET=1 by Triton's interpreter."""
 
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
@@ -25,13 +26,18 @@ WEIGHTS = (1.0, 0.0, 2.0)
 @pytest.fixture(scope="module")
 def fused() -> Iterator[ModuleType]:
     with pytest.MonkeyPatch.context() as patch:
-        from harness.training import fused_divergence
+        from harness.training import fused_divergence, fused_top_k
 
         patch.setattr(fused_divergence, "_BLOCK", 64)
         patch.setattr(fused_divergence, "_WARPS", 4)
-        patch.setattr(fused_divergence, "_GROUPS", 32)
-        patch.setattr(fused_divergence, "_ROOM", 64)
+        patch.setattr(fused_top_k, "_GROUPS", 32)
+        patch.setattr(fused_top_k, "_ROOM", 64)
         yield fused_divergence
+
+
+@pytest.fixture(scope="module")
+def fused_top_k(fused: ModuleType) -> ModuleType:
+    return import_module("harness.training.fused_top_k")
 
 
 def logits(width: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -71,27 +77,27 @@ def test_the_whole_vocabulary(
 @pytest.mark.parametrize("clip", [None, 0.02])
 @pytest.mark.parametrize("tail", [True, False])
 def test_the_likeliest_words(
-    fused: ModuleType, beta: float, clip: float | None, tail: bool
+    fused_top_k: ModuleType, beta: float, clip: float | None, tail: bool
 ) -> None:
     student, teacher = logits(151)
     form = Divergence(
         objective=Objective.TOP_K, top_k=K, tail=tail, beta=beta, clip=clip, temperature=0.9
     )
     written, weights = student.clone(), torch.tensor(WEIGHTS, device=ON)
-    loss, _ = fused.write_top_k_gradient(
+    loss, _ = fused_top_k.write_top_k_gradient(
         written, teacher, weights, k=K, tail=tail, beta=beta, temperature=0.9, clip=clip
     )
     agrees(form, written, loss, student, teacher)
 
 
-def test_of_equal_words_the_first_are_kept(fused: ModuleType) -> None:
+def test_of_equal_words_the_first_are_kept(fused_top_k: ModuleType) -> None:
     """More words than there is room for are as likely as the k-th."""
     _, teacher = logits(151)
     student = torch.zeros_like(teacher)
     student[:, 140:] = -0.0
     form = Divergence(objective=Objective.TOP_K, top_k=K)
     written, weights = student.clone(), torch.tensor(WEIGHTS, device=ON)
-    loss, _ = fused.write_top_k_gradient(
+    loss, _ = fused_top_k.write_top_k_gradient(
         written, teacher, weights, k=K, tail=True, beta=0.5, temperature=1.0, clip=None
     )
     first = student - torch.arange(151, device=ON) * 1e-6
@@ -99,7 +105,9 @@ def test_of_equal_words_the_first_are_kept(fused: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("k", [None, K])
-def test_a_narrow_gradient_lies_over_the_wide_logits(fused: ModuleType, k: int | None) -> None:
+def test_a_narrow_gradient_lies_over_the_wide_logits(
+    fused: ModuleType, fused_top_k: ModuleType, k: int | None
+) -> None:
     student, teacher = logits(151)
     kept, weights = student.clone(), torch.tensor(WEIGHTS, device=ON)
     words = {"beta": 0.5, "temperature": 1.0, "clip": None, "kind": torch.bfloat16}
@@ -108,7 +116,7 @@ def test_a_narrow_gradient_lies_over_the_wide_logits(fused: ModuleType, k: int |
         loss, narrow = fused.write_gradient(student, teacher, weights, **words)
     else:
         form = Divergence(objective=Objective.TOP_K, top_k=k)
-        loss, narrow = fused.write_top_k_gradient(
+        loss, narrow = fused_top_k.write_top_k_gradient(
             student, teacher, weights, k=k, tail=True, **words
         )
     assert narrow.dtype == torch.bfloat16
@@ -118,3 +126,19 @@ def test_a_narrow_gradient_lies_over_the_wide_logits(fused: ModuleType, k: int |
     expected, gradient = form.graded(*wide, tokens, weights.double())
     assert float(loss) == pytest.approx(float(expected), rel=5e-4)
     assert float((narrow - gradient).norm() / gradient.norm()) < 4e-3
+
+
+def test_a_rest_that_is_nearly_one_keeps_its_loss(fused_top_k: ModuleType) -> None:
+    """The kept words hold a hundredth of both rows, and rows that differ little: log(1 - mass) of
+    each would lose what they differ by."""
+    maker = torch.Generator().manual_seed(0)
+    student = torch.randn(TOKENS, 2000, generator=maker).to(ON) * 0.2
+    teacher = student + torch.randn(TOKENS, 2000, generator=maker).to(ON) * 0.05
+    form = Divergence(objective=Objective.TOP_K, top_k=K)
+    weights = torch.tensor(WEIGHTS, device=ON)
+    loss, _ = fused_top_k.write_top_k_gradient(
+        student.clone(), teacher, weights, k=K, tail=True, beta=0.5, temperature=1.0, clip=None
+    )
+    tokens = torch.zeros(TOKENS, dtype=torch.long, device=ON)
+    expected, _ = form.graded(student.double(), teacher.double(), tokens, weights.double())
+    assert float(loss) == pytest.approx(float(expected), rel=1e-4)
