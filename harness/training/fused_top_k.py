@@ -198,6 +198,26 @@ def _few_parts(
 
 
 @triton.jit
+def _tail_parts(
+    mass_q,
+    mass_p,
+    total,
+    beta,
+    clip,
+    FORWARD: tl.constexpr,
+    REVERSE: tl.constexpr,
+    CLIPPED: tl.constexpr,
+):
+    """What the rest adds, its slope, and the slope of each of its words over Q(v); `total`: of the
+    kept words' slopes."""
+    mass_q = tl.minimum(mass_q, 1 - _LEAST_REST)
+    mass_p = tl.minimum(mass_p, 1 - _LEAST_REST)
+    q, more = 1 - mass_q, mass_q - mass_p
+    part, slope = _few_parts(q, 1 - mass_p, more, beta, clip, FORWARD, REVERSE, CLIPPED)
+    return part, slope, slope / q - (total + slope)
+
+
+@triton.jit
 def _inside(values, inside):
     return tl.sum(tl.where(inside, values, 0.0), 0)
 
@@ -253,15 +273,11 @@ def _top_k_row(
         factor = weight * inverse * LN_2
         tl.debug_barrier()  # the kept words are read before they are written over
         if TAIL:
-            mass_q = tl.minimum(mass_q, 1 - _LEAST_REST)
-            mass_p = tl.minimum(mass_p, 1 - _LEAST_REST)
-            mass = 1 - mass_q
-            more, rest = _few_parts(
-                mass, 1 - mass_p, mass_q - mass_p, beta, clip, FORWARD, REVERSE, CLIPPED
+            more, rest, others = _tail_parts(
+                mass_q, mass_p, total, beta, clip, FORWARD, REVERSE, CLIPPED
             )
             loss, total = loss + more, total + rest
-            others = (rest / mass - total) * factor
-            _scale_others(student, gradient, width, scale, of_q, others, BLOCK)
+            _scale_others(student, gradient, width, scale, of_q, others * factor, BLOCK)
         else:
             clear_row(gradient, width, BLOCK)
         tl.debug_barrier()
