@@ -257,8 +257,9 @@ def _top_k_row(
         clear_row(gradient, width, BLOCK)
     else:
         of_q, of_p, most = log_sums(student, teacher, width, scale, BLOCK)
-        room += row * ROOM
-        keys = _largest_keys(student, most, width, k, found, room, BLOCK, GROUPS, ROOM)
+        keys = _largest_keys(
+            student, most, width, k, found, room + row * ROOM, BLOCK, GROUPS, ROOM
+        )
         inside = tl.arange(0, ROOM) < k
         at = (keys & 0xFFFFFFFF) ^ 0x7FFFFFFF
         log_q = read_logits(student, at, inside) * scale - of_q
