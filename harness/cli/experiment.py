@@ -18,7 +18,8 @@ from harness.cli.compared import compared_lines
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import caller, open_at_once, require_person, session_of
 from harness.cli.reading import reading
-from harness.decisions.experiments import open_experiment, record_result, tried_before
+from harness.decisions.dead_ends import tried_before
+from harness.decisions.experiments import open_experiment, record_result
 from harness.domain.findings import as_text
 from harness.domain.late import later
 from harness.domain.plain_text import one_line

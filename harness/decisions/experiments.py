@@ -1,6 +1,5 @@
 """What moves an experiment: open it, record its result, decide."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -8,7 +7,6 @@ from harness.artifacts.content import write_below
 from harness.artifacts.experiment_files import render_hypothesis, render_result
 from harness.artifacts.trees import this_tree
 from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
-from harness.domain.findings import Finding
 from harness.domain.plain_text import inline, one_line, plain
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
@@ -230,34 +228,6 @@ def _same_again(
             project.layout.experiment(experiment.id).mkdir(parents=True, exist_ok=True)
             return experiment
     return None
-
-
-def tried_before(project: Project, experiment: Experiment) -> list[Finding]:
-    """A note of the newest earlier experiment with the same idea: the same words, in whatever
-    order, case and punctuation."""
-    words = _words(experiment.hypothesis)
-    same = [
-        one
-        for one in project.ledger.experiments()
-        if one.number < experiment.number and _words(one.hypothesis) == words
-    ]
-    if not same:
-        return []
-    last = max(same, key=lambda one: one.number)
-    decided = project.ledger.decisions(last.id)[-1:]
-    why = f": {one_line(decided[0].reason)}" if decided else ""
-    return [
-        Finding(
-            "idea_tried_before",
-            f"The same idea was tried as {last.id}, which is {last.status}{why}.",
-            f"`harness experiment show {last.id}` says how it went; each try is counted.",
-            {"experiment": last.id},
-        )
-    ]
-
-
-def _words(text: str) -> list[str]:
-    return sorted(re.findall(r"\w+", text.casefold()))
 
 
 def undecided_experiment(project: Project) -> Experiment | None:

@@ -6,6 +6,7 @@ with the same seeds give no new answer.
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import (
     Callable,
@@ -27,10 +28,11 @@ from harness.domain.statuses import RunStatus
 from harness.errors import RefusedError
 from harness.gates.findings import finding
 from harness.ledger.project import Project
+from harness.plans.approved import data_hashes, plan_of
 from harness.plans.review import script_of
-from harness.runs.experiment_config import values_of
+from harness.runs.experiment_config import keep_config, values_of
 from harness.runs.launchers.launcher import beside
-from harness.runs.train_job import TrainJob
+from harness.runs.train_job import TrainJob, code_now
 
 _RUNNERS = re.compile(r"(python|pypy)[\d.]*\Z|torchrun\Z|accelerate\Z|(ba|da)?sh\Z")
 """Programs whose first word with the ending of a script is the script that they run."""
@@ -179,6 +181,21 @@ def tried_before(job: TrainJob, on_event: Callable[[dict[str, Any]], None]) -> l
     for one in found:
         on_event({"kind": one.code, "text": f"{job.experiment}: {one.message} {one.hint}"})
     return found
+
+
+def would_repeat(project: Project, experiment: str, words: Sequence[str] | None) -> list[Finding]:
+    """The same of a training that was not asked for yet, with the files as they are now; nothing
+    where the experiment trained this already, for its seeds go on."""
+    approved = plan_of(project, project.ledger.experiment(experiment))
+    argv = list(words or shlex.split(approved.content["training"]["entry"]))
+    code = code_now(project, approved).hash
+    config, _ = keep_config(project, experiment, argv, {})
+    own = project.ledger.runs(experiment)[-1:]
+    if own and (own[0].code, list(own[0].argv), own[0].config) == (code, argv, config):
+        return []
+    return configuration_tried_before(
+        project, experiment, code=code, argv=argv, config=config, data=data_hashes(approved)
+    )
 
 
 def configuration_tried_before(

@@ -117,7 +117,10 @@ def builder(
         "train": ("${open.project}/train.py", train),
         "predict": ("${open.project}/predict.py", PREDICT),
     }
-    files["config"] = ("${open.folder}/config.yaml", "model: {kind: centres}\n")
+    files["config"] = (
+        "${open.folder}/config.yaml",
+        f"model: {{kind: centres}}\nnumber: {experiment}\n",
+    )
     opening: dict[str, Any] = {
         "tools": [
             tool(

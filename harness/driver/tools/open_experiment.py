@@ -1,6 +1,7 @@
 from dataclasses import dataclass
 
 from harness.decisions import experiments
+from harness.decisions.dead_ends import dead_end, tried_before
 from harness.domain.records import Experiment
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, agent_tool, argument
@@ -40,15 +41,23 @@ async def open_experiment(context: ToolContext, arguments: OpenExperimentArgumen
     )
     context.current = experiment.id
     context.on_change()
+    before = tried_before(context.project, experiment)
+    for found in before:
+        dead_end(
+            context.project,
+            found,
+            experiment=experiment.id,
+            by=context.by,
+            choice="Told before anything is trained.",
+            reason=found.message,
+        )
     layout, plan = context.project.layout, context.project.ledger.plan()
     return {
         "experiment": experiment.id,
         "status": experiment.status,
         "parent": experiment.parent,
         "project": str(layout.root),
-        "tried_before": " ".join(
-            found.message for found in experiments.tried_before(context.project, experiment)
-        ),
+        "tried_before": " ".join(found.message for found in before),
         "data": "" if plan is None else data_told(plan),
         "folder": str(layout.experiment(experiment.id)),
         "write": [

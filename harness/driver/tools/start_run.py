@@ -1,14 +1,15 @@
 import shlex
 from dataclasses import dataclass
 
+from harness.decisions.dead_ends import dead_end
 from harness.domain.findings import Finding
 from harness.domain.statuses import require_open_experiment
 from harness.driver.supervisors import Supervisor
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool, argument
 from harness.driver.tools.run_status import REPORTED, report
-from harness.errors import UsageError
-from harness.runs.before_start import configuration_tried_before
+from harness.errors import RefusedError, UsageError
+from harness.runs.before_start import configuration_tried_before, would_repeat
 
 REGISTER_SECONDS = 60.0
 STARTS = 3
@@ -27,6 +28,10 @@ class StartRunArguments(ExperimentArguments):
         " experiments are taken, e.g. exp-0001, or exp-0001,exp-0002 for an ensemble.",
         default=None,
     )
+    again: str | None = argument(
+        "Why the same training is run once more, when start_run said that it was done before.",
+        default=None,
+    )
 
 
 @agent_tool(
@@ -43,6 +48,7 @@ async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answe
     require_open_experiment(experiment.id, experiment.status)
     before = _run_ids(context, experiment.id)
     if not context.is_running(experiment.id):
+        _require_new(context, experiment.id, arguments)
         await _start(context, experiment.id, arguments, before)
         context.on_change()
     answer = report(context, experiment.id)
@@ -51,6 +57,32 @@ async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answe
         raise UsageError(problem["message"], hint=problem["hint"], code=problem["code"])
     told = " ".join(one.message for one in _tried_before(context, experiment.id))
     return {**answer, "tried_before": told, "next": BESIDE if context.parallel > 1 else ALONE}
+
+
+def _require_new(context: ToolContext, experiment: str, arguments: StartRunArguments) -> None:
+    """A dead end is told before it is run; both, and what follows, are decisions. Raises
+    RefusedError (configuration_tried_before)."""
+    if arguments.take_from:
+        return
+    words = shlex.split(arguments.command) if arguments.command else None
+    found = would_repeat(context.project, experiment, words)
+    if not found:
+        return
+    again = (arguments.again or "").strip()
+    dead_end(
+        context.project,
+        found[0],
+        experiment=experiment,
+        by=context.by,
+        choice="Train it all the same." if again else "Not started: it was told first.",
+        reason=again or found[0].message,
+    )
+    if not again:
+        raise RefusedError(
+            found[0].message,
+            hint=f"{found[0].hint} Or say in `again` why it is worth its minutes.",
+            code=found[0].code,
+        )
 
 
 def _tried_before(context: ToolContext, experiment: str) -> list[Finding]:
