@@ -25,6 +25,8 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("gate", "reject"),
     ("gates", "set"),
     ("keep",),
+    ("phase", "next"),
+    ("phase", "reopen"),
     ("experiment", "show", "--exact"),
     ("report", "--out"),
     ("scenario", "new"),
@@ -131,7 +133,7 @@ ROLES: tuple[Role, ...] = (
         step="scout",
         purpose="Answers a diagnosis with published methods and baselines, each with its source.",
         tools=("Read", "Grep", "Glob", "WebSearch", "WebFetch"),
-        mcp_tools=("record_methods",),
+        mcp_tools=("record_methods", "record_phase"),
         writes_code=False,
         off_limits=("Code and data: you read and report.",),
         consumes=("plan", "checklist", "priors", "diagnosis", "hypothesis", "config"),
@@ -144,10 +146,10 @@ ROLES: tuple[Role, ...] = (
     Role(
         name="data-engineer",
         title="Data engineer",
-        step=None,
-        purpose="Prepares and checks training and validation tables before a plan is approved.",
+        step="data",
+        purpose="Says what the data is (rows, labels, duplicates, gaps), and what could leak.",
         tools=("Bash", "Read", "Edit", "Write"),
-        mcp_tools=(),
+        mcp_tools=("record_phase",),
         writes_code=True,
         off_limits=(
             (
@@ -283,19 +285,49 @@ ROLES: tuple[Role, ...] = (
     Role(
         name="code-reviewer",
         title="Code reviewer",
-        step=None,
+        step="design",
         purpose=(
-            "Reads an experiment's code for leaks, wrong splits, ignored seeds and hard-coded"
-            " results."
+            "Reads the code before it trains, for leaks, wrong splits, ignored seeds and"
+            " hard-coded results."
         ),
         tools=("Read", "Grep", "Glob"),
-        mcp_tools=(),
+        mcp_tools=("record_phase",),
         writes_code=False,
         off_limits=("Code: you report, with file and line; the model-builder changes.",),
-        consumes=("plan", "hypothesis", "config", "code"),
+        consumes=("plan", "checklist"),
         checklist=(
             "Each finding names file, line and what would show it at run time.",
             "Files that you did not read are listed as not read.",
+        ),
+    ),
+    Role(
+        name="analyst",
+        title="Analyst",
+        step="analyse",
+        purpose="Says why what is kept is better, where it fails, and what is not known.",
+        tools=("Read", "Grep", "Glob"),
+        mcp_tools=("record_phase",),
+        writes_code=False,
+        off_limits=("Code, configuration and runs: you read and explain.",),
+        consumes=("plan", "checklist", "hypothesis", "config", "score", "result", "diagnosis"),
+        checklist=(
+            "Every number is one of score.json or CHECKLIST.md, with its spread and its seeds.",
+            "What the evidence does not show is said as such.",
+        ),
+    ),
+    Role(
+        name="software-engineer",
+        title="Software engineer",
+        step="package",
+        purpose="Makes what is kept usable, and says what it needs and how to call it.",
+        tools=("Bash", "Read", "Edit", "Write"),
+        mcp_tools=("record_phase",),
+        writes_code=True,
+        off_limits=("What was trained and scored: a change of the model is a new experiment.",),
+        consumes=("plan", "checklist", "config", "score", "result"),
+        checklist=(
+            "The plan's predict command runs as the page says, with the packages that it names.",
+            "What was not tried is said as such.",
         ),
     ),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 from harness.artifacts.content import write_below
 from harness.artifacts.experiment_files import render_hypothesis, render_result
 from harness.artifacts.trees import this_tree
-from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
+from harness.contract.roles import ROLE_BY_NAME
 from harness.domain.plain_text import inline, one_line, plain
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
@@ -20,7 +20,7 @@ from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.ledger.facts import ApprovedPlan, Decision, HandOff, HandOffWritten
 from harness.ledger.project import Project
 
-AGENTS = frozenset(artifact.writer for artifact in ARTIFACTS) - {HARNESS, HUMAN}
+AGENTS = frozenset(ROLE_BY_NAME)
 PERSONS = frozenset(
     {
         DecisionKind.APPROVE,

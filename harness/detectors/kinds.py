@@ -7,8 +7,8 @@ runs of `make detectors` and reported on the other. Detectors, and a row's alarm
 from collections.abc import Mapping
 
 from harness.detectors.alarm_kind import AlarmKind, Threshold, persistent
+from harness.detectors.compared_kinds import BEHIND_PARENT, REPLICA_APART
 from harness.detectors.probe_kinds import PROBE_KINDS
-from harness.detectors.replica_kind import REPLICA_APART
 
 STOP_ON = ("non_finite", "divergence")
 """Fatal alarms that stop a run unless the plan says otherwise."""
@@ -303,6 +303,7 @@ KINDS: Mapping[str, AlarmKind] = {
         ("harness.detectors.resources:MemoryCreep",),
     ),
     "replica_apart": REPLICA_APART,
+    "behind_parent": BEHIND_PARENT,
     "resume_discontinuity": AlarmKind(
         "After a resume the loss is far from where it was.",
         {

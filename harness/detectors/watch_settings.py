@@ -32,6 +32,8 @@ class WatchSettings(Late):
     """Epochs; None when no checkpoints are expected."""
     off: frozenset[str] = frozenset()
     stop_on: frozenset[str] = frozenset(STOP_ON)
+    parent: Mapping[str, Mapping[float, tuple[float, ...]]] = field(default_factory=dict)
+    """Metric -> epoch or step -> the values of the parent's seeds there; empty: not compared."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """Name, e.g. "stall.rows" -> another value."""
 

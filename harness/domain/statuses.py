@@ -43,6 +43,8 @@ class DecisionKind(StrEnum):
     BRANCH = "BRANCH"  # what the next experiment builds on
     RENAME = "RENAME"  # two clones gave one id twice; who merged them renamed its own
     DEAD_END = "DEAD_END"  # the same training or idea again: told, then left or done all the same
+    PHASE = "PHASE"  # a phase was passed or opened again
+    STOP = "STOP"  # a run that trails its parent was ended
     WATCHDOG = "WATCHDOG"  # a session that found out nothing was nudged or ended
     LOWER = "LOWER"  # a person ran agents' code with less isolation than works here
 

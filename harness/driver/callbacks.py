@@ -17,7 +17,7 @@ from harness.driver.circles import Circles, Due
 from harness.driver.run_news import AlarmNews
 from harness.driver.session import Hooks
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.table import tool_of
+from harness.driver.tools.table import owed_tools, tool_of
 from harness.errors import MissingExtraError
 from harness.guard.policy.decide import DENY, answer
 from harness.guard.policy.receipt import append_receipt, receipt
@@ -126,8 +126,8 @@ class Guard:
     ) -> dict[str, Any]:
         """Remind once of the tools that are still due; what is missing then, the gate finds."""
         context = self._context
-        undone = [name for name in context.role.mcp_tools if name not in context.done]
-        owed = [due for name in undone if (due := tool_of(name).due)]
+        names = owed_tools(context.role, of_phase=context.of_phase)
+        owed = [tool_of(name).due for name in names if name not in context.done]
         if not owed or payload.get("stop_hook_active") or self._reminders >= MOST_REMINDERS:
             return {}
         self._reminders += 1

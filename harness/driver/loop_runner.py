@@ -168,7 +168,11 @@ def run_loop(
         project = project.called_by(Caller(CallerKind.DRIVER, sandbox.kind))
     layout = project.layout
     _require_sandbox(project.ledger.gate_mode(plan)[0], sandbox)
-    with looping(layout), vouching(layout.state, project.caller, layout.root):
+
+    def tell(text: str) -> None:
+        on_progress({"event": "lease", "text": f"the loop of this working tree: {text}"})
+
+    with looping(layout, tell), vouching(layout.state, project.caller, layout.root):
         _close_leftovers(project, on_progress)
         gateway.start()
         notifier = Notifier(project, lambda text: on_progress({"event": "notify", "text": text}))

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from harness.artifacts.locate import Layout
+from harness.contract.phases import EVIDENCE
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import as_markdown
 from harness.domain.plain_text import code, inline
 from harness.domain.statuses import Direction
 from harness.gates.alarms import as_news
 from harness.ledger.facts import ApprovedPlan
+from harness.ledger.phases import PhaseView
 from harness.loop.steps import Build, Diagnose, JudgeResult, Scout
 from harness.plans.approved import data_told, objective_of
 
@@ -123,6 +125,28 @@ def judge_message(step: JudgeResult, plan: ApprovedPlan) -> str:
                 "## What to do\n\nCall evaluation_report, read what you need of the experiment's"
                 " folder, then call record_result once: the recomputed number as the only claim, or"
                 " none when there is no score, and the shortfalls, the most important first."
+            ),
+        )
+    )
+
+
+def phase_message(view: PhaseView, plan: ApprovedPlan, briefing: str, memory: str = "") -> str:
+    """For the role of a phase."""
+    wanted = "\n".join(f"- {EVIDENCE[name]}" for name in view.missing)
+    again = (
+        f"\n\nIt was opened again at {view.since}: say what is other now." if view.since else ""
+    )
+    if len(briefing) + len(memory) > BRIEFING_CHARACTERS:
+        memory = ""
+    return _joined(
+        (
+            _head(f"Phase {view.name}", plan),
+            f"## Briefing\n\n{briefing}" if briefing else "",
+            memory,
+            (
+                f"## What to do\n\n{view.phase.purpose}{again}\n\nMissing:\n{wanted}\n\nCall"
+                " record_phase once, with what you found and what you read. If an earlier phase"
+                " has to be done again, say which in `reopen`, and why."
             ),
         )
     )

@@ -28,7 +28,7 @@ from harness.guard.control_files import watching
 from harness.ledger.facts import SessionEnded, SessionStarted
 from harness.ledger.project import Project
 from harness.ledger.spending import session_usd
-from harness.loop.steps import Diagnose, SessionStep, Step
+from harness.loop.steps import Diagnose, SessionStep, Step, WorkOnPhase
 from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.weather import Fault
 from harness.model_gateway.wire import Asker
@@ -76,6 +76,7 @@ class RoleSessions:
             experiment=step.experiment,
             parent=parent,
             parallel=self._parallel,
+            of_phase=isinstance(step, WorkOnPhase),
             on_change=lambda: write_policy_snapshot(project),
             tell=lambda text: self._say(step, f"    {text}"),
         )

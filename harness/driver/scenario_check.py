@@ -8,9 +8,10 @@ from typing import Any
 import jsonschema
 
 from harness.artifacts.front_matter import FrontMatter
+from harness.contract.phases import PHASES
 from harness.contract.roles import MOST_REMINDERS, ROLE_BY_NAME, ROLES, TOOL_PREFIX, Role
 from harness.driver.scenario_end import NOT_DONE, key_of_step
-from harness.driver.tools.table import TOOLS, tool_of
+from harness.driver.tools.table import TOOLS, owed_tools, tool_of
 from harness.errors import UsageError
 from harness.ledger.project import Project
 from harness.loop.load_state import load_state
@@ -37,6 +38,11 @@ _CLAUDE_CODE: dict[str, tuple[str, ...]] = {
 }
 """Claude Code's own tools that roles have, and what each cannot do without."""
 _PLAYED = tuple(role.name for role in ROLES if role.step is not None)
+_OF_PHASES = frozenset(phase.role for phase in PHASES)
+_OF_BOTH = frozenset({"research-scout"})
+"""Work on a phase, and on an experiment."""
+NO_EXPERIMENT = "0"
+"""The experiment of a session that works on a phase."""
 _OPENS, _JUDGES, _STARTS = "model-builder", "oracle", "start_run"
 
 
@@ -222,7 +228,7 @@ class _SessionLook:
             called |= {tool.name.removeprefix(TOOL_PREFIX) for tool in turn.tools}
             if turn.tools:
                 continue
-            owed = [name for name in role.mcp_tools if tool_of(name).due and name not in called]
+            owed = [name for name in self._owed(role) if name not in called]
             reminded = bool(owed) and reminders < MOST_REMINDERS
             last = number == len(turns) - 1
             if reminded and last:
@@ -251,6 +257,9 @@ class _SessionLook:
                 "turns",
                 len(turns) - 1,
             )
+
+    def _owed(self, role: Role) -> list[str]:
+        return owed_tools(role, of_phase=self._session.experiment == NO_EXPERIMENT)
 
     def _remark(self, code: str, message: str, *at: str | int) -> Remark:
         return _remark(self._document, self._place, self._session, code, message, *at)
@@ -298,8 +307,11 @@ class _Order:
         """Why the loop never asks for it."""
         for name in ("experiment", "attempt"):
             value = getattr(session, name)
-            if not value.isdecimal() or int(value) < 1:
-                return f"its {name} is {value!r}; expected a number from 1"
+            least = int(name == "attempt" or session.role not in _OF_PHASES)
+            if not value.isdecimal() or int(value) < least:
+                return f"its {name} is {value!r}; expected a number from {least}"
+        if session.role in _OF_PHASES - _OF_BOTH and session.experiment != NO_EXPERIMENT:
+            return f"{session.role} works on a phase: its experiment is {NO_EXPERIMENT}"
         index, attempt = int(session.experiment), int(session.attempt)
         most = self._so_far.most
         if most is not None and index > most:

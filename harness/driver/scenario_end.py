@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from harness.contract.phases import PHASES
 from harness.contract.roles import ROLES
 from harness.domain.statuses import RunStatus, Split, Verdict
 from harness.ledger.facts import ApprovedPlan
@@ -11,7 +12,9 @@ from harness.loop.steps import SessionStep, Step, StopLoop, StopReason
 from harness.model_gateway.wire import SessionKey
 from harness.plans.approved import NOT_HERE, secret
 
-ROLE_OF = {role.step: role.name for role in ROLES if role.step is not None}
+ROLE_OF = {role.step: role.name for role in ROLES if role.step is not None} | {
+    phase.name: phase.role for phase in PHASES if phase.role is not None
+}
 """The loop's word for a session -> the role that it is of."""
 NOT_DONE = (None, "cut", "void", UNSERVED)
 """Outcomes of a session whose step is still to be done."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.audit.open_sessions import see_sessions
 from harness.decisions.experiments import MOVES, decide
+from harness.decisions.phases import pass_phase, require_due
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import DecisionKind, Verdict, spoken
 from harness.driver.branching import branch_code, record_choice
@@ -13,6 +14,8 @@ from harness.driver.messages import (
     build_message,
     diagnose_message,
     judge_message,
+    phase_message,
+    read_briefing,
     scout_message,
 )
 from harness.driver.remembered import briefing_for, remembered
@@ -31,12 +34,14 @@ from harness.loop.steps import (
     Diagnose,
     Evaluate,
     JudgeResult,
+    PassPhase,
     Recover,
     Scout,
     Settle,
     Step,
     Train,
     Wait,
+    WorkOnPhase,
 )
 from harness.model_gateway.gateway import Gateway
 from harness.plans.approved import plan_of
@@ -76,6 +81,8 @@ class StepRunner:
             CheckGate: self._check,
             Decide: self._decide,
             Settle: self._settle,
+            WorkOnPhase: self._work_on_phase,
+            PassPhase: self._pass_phase,
         }
 
     def execute(self, step: Step) -> None:
@@ -137,6 +144,20 @@ class StepRunner:
     def _judge(self, step: JudgeResult) -> None:
         self._say(step, f"{step.experiment}: oracle, attempt {step.attempt}")
         self._sessions.run(step, ORACLE, judge_message(step, self._project.plan()))
+
+    def _work_on_phase(self, step: WorkOnPhase) -> None:
+        self._say(step, f"phase {step.phase}: {step.role}, attempt {step.attempt}")
+        project = self._project
+        view = require_due(project)
+        about = [view.phase.purpose, project.plan().content["objective"]]
+        memory = remembered(project, step.role, None, about, beside=read_briefing(project.layout))
+        prompt = phase_message(view, project.plan(), read_briefing(project.layout), memory)
+        self._sessions.run(step, step.role, prompt)
+
+    def _pass_phase(self, step: PassPhase) -> None:
+        view = pass_phase(self._project, by=BY, reason="Its evidence is there.")
+        held = "; ".join(view.evidence)
+        self._say(step, f"phase {view.name}: passed, by {held}")
 
     def _wait(self, step: Wait) -> None:
         self._say(step, f"{step.experiment}: waiting for its runs")

@@ -31,6 +31,7 @@ class ToolContext:
         experiment: str | None = None,
         parent: str | None = None,
         parallel: int = 1,
+        of_phase: bool = False,
         by: str | None = None,
         pulse: Pulse | None = None,
         on_change: Callable[[], object] = lambda: None,
@@ -40,6 +41,8 @@ class ToolContext:
         self.current, self.parent = experiment, parent
         self.parallel = parallel
         """How many experiments may be open at once."""
+        self.of_phase = of_phase
+        """Whether the session works on a phase."""
         self.by = by or role.name
         """Who acts, as facts and result.md name it."""
         self.pulse, self.on_change, self.tell = pulse or Pulse(), on_change, tell

@@ -82,6 +82,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ("reproduce",): Askable(words=1, least=1),
     ("gate", "check"): Askable(values=("--gate",), words=1),
     ("gates", "show"): Askable(),
+    ("phase", "show"): Askable(),
     ("experiment", "new"): Askable(values=("--hypothesis", "--rationale", "--parent")),
     ("experiment", "result"): Askable(
         values=("--claim", "--summary", "--shortfall"),

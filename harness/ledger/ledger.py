@@ -33,6 +33,7 @@ from harness.ledger.facts.decision import DecisionLedger
 from harness.ledger.facts.evaluation import EvaluationLedger
 from harness.ledger.facts.experiment import ExperimentLedger
 from harness.ledger.facts.model import ModelLedger
+from harness.ledger.facts.phase import PhaseLedger
 from harness.ledger.facts.plan import PlanLedger
 from harness.ledger.facts.program import ProgramLedger
 from harness.ledger.facts.release import ReleaseLedger
@@ -54,6 +55,7 @@ class Ledger(
     EvaluationLedger,
     ReleaseLedger,
     ReproductionLedger,
+    PhaseLedger,
     DecisionLedger,
     SessionLedger,
     ControlLedger,

@@ -1,8 +1,9 @@
 """How an experiment and the loop end: the decisions KEEP and DISCARD, and the reasons to stop."""
 
+from harness.detectors.behind import CODE as BEHIND
 from harness.domain.plain_text import one_line
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Tier, spoken
-from harness.loop.state import ExperimentState, LoopState, Tally, VerdictState
+from harness.loop.state import ExperimentState, LoopState, RunState, Tally, VerdictState
 from harness.loop.steps import Decide, StopLoop, StopReason
 
 _RANK = {tier: rank for rank, tier in enumerate(Tier)}
@@ -53,6 +54,16 @@ def discard(
     )
 
 
+def stopped_early(run: RunState) -> str:
+    """Why an experiment is discarded whose run an alarm ended."""
+    if run.stopped_by == BEHIND:
+        return f"{run.id} was {run.reason}; its other seeds were not trained"
+    return (
+        f"{run.id} was {run.reason}; its diagnosis says why, and the next experiment tries what"
+        " answers it"
+    )
+
+
 def stop_between(state: LoopState) -> StopLoop | None:
     """Why no further experiment is opened: the first of target, budget and patience that holds."""
     return _target(state) or budget_spent(state) or _patience(state)
@@ -85,7 +96,7 @@ def _budget(detail: str) -> StopLoop:
 
 def _target(state: LoopState) -> StopLoop | None:
     wanted = state.limits.stop_tier
-    for experiment in state.experiments:
+    for experiment in state.experiments[state.earlier :]:
         tier = experiment.held_out.tier if experiment.held_out is not None else None
         if (
             experiment.status is ExperimentStatus.KEPT
@@ -101,7 +112,7 @@ def _patience(state: LoopState) -> StopLoop | None:
     """Too many decided experiments in a row without an improvement beyond the noise."""
     flat = 0
     for experiment in reversed(
-        [one for one in state.experiments if one.closed and not one.repeats]
+        [one for one in state.experiments[state.earlier :] if one.closed and not one.repeats]
     ):
         if experiment.improved:
             break
@@ -147,10 +158,11 @@ def cannot_judge(experiment: ExperimentState, verdict: VerdictState, gate: GateN
 
 
 def sessions_failed(role: str, index: int, work: str, sessions: Tally) -> StopLoop:
-    detail = (
-        f"The {role} sessions of experiment {index} ended or were cut too often in a row without"
-        f" {work}."
-    )
+    return work_failed(f"The {role} sessions of experiment {index}", work, sessions)
+
+
+def work_failed(whose: str, work: str, sessions: Tally) -> StopLoop:
+    detail = f"{whose} ended or were cut too often in a row without {work}."
     if not sessions.broken or sessions.cut_too_often:
         return StopLoop(reason=StopReason.FAILURES, detail=detail)
     detail += f" The newest was {sessions.broken}: {one_line(sessions.why, 300)}"

@@ -33,7 +33,7 @@ from harness.gates.run_evidence import next_ideas
 from harness.ledger.facts import ApprovedPlan, Decision, RecordedVerdict
 from harness.ledger.project import Project
 from harness.ledger.spending import spent
-from harness.loop.limits import limits_of
+from harness.loop.limits import limits_of, phase_of, trained_since
 from harness.loop.state import (
     ExperimentState,
     LoopSpending,
@@ -125,11 +125,8 @@ def load_state(
         )
         for experiment, recorded, better in zip(experiments, verdicts, progress, strict=True)
     ]
-    own = [place for place, one in enumerate(states) if one.here]
-    if own:
-        newest = states[own[-1]]
-        ideas = next_ideas(project.layout.root, project.layout.experiment(newest.id, "next"))
-        states[own[-1]] = replace(newest, ideas=tuple(ideas))
+    _add_ideas(project, states)
+    again = trained_since(project, approved)
     return LoopState(
         limits=limits_of(project, approved, plan),
         spent=replace(
@@ -139,7 +136,18 @@ def load_state(
         experiments=tuple(states),
         sessions=_sessions(project, approved),
         parallel=parallel,
+        phase=phase_of(project, approved),
+        earlier=sum(one.opened_at <= again for one in experiments),
     )
+
+
+def _add_ideas(project: Project, states: list[ExperimentState]) -> None:
+    """Those of the newest experiment here."""
+    own = [place for place, one in enumerate(states) if one.here]
+    if own:
+        newest = states[own[-1]]
+        ideas = next_ideas(project.layout.root, project.layout.experiment(newest.id, "next"))
+        states[own[-1]] = replace(newest, ideas=tuple(ideas))
 
 
 def _spent(

@@ -30,7 +30,9 @@ from harness.loop.endings import (
     keep_for_person,
     sessions_failed,
     stop_between,
+    stopped_early,
 )
+from harness.loop.phases import phase_step
 from harness.loop.state import ExperimentState, LoopState, VerdictState, last_place, rank, tally
 from harness.loop.steps import (
     Build,
@@ -75,7 +77,8 @@ def next_step(state: LoopState) -> Step:
     own = [experiment for experiment in state.experiments if experiment.here]
     opened = [(place, one) for place, one in enumerate(own, start=1) if not one.closed]
     if not opened:
-        return stop_between(state) or _build(state, len(own) + 1, None)
+        stop = stop_between(state)
+        return phase_step(state, stop) or stop or _build(state, len(own) + 1, None)
     # The oldest has its turn: looks and decisions keep the order in which experiments were opened.
     step = _continue(state, *opened[0])
     if isinstance(step, Wait) and state.parallel > 1:
@@ -92,6 +95,8 @@ def _meanwhile(
         if isinstance(step, Recover | Train) or (isinstance(step, Build) and not experiment.runs):
             return step
     if len(later) + 1 >= state.parallel or stop_between(state) is not None:
+        return None
+    if state.phase is not None and state.phase.role is not None:
         return None
     step = _build(state, index, None)
     return step if isinstance(step, Build) else None
@@ -296,10 +301,7 @@ def _answer(state: LoopState, index: int, experiment: ExperimentState) -> Step:
     # A run that a detector stopped would be stopped again: another hypothesis, not another attempt.
     stopped = next((run for run in experiment.runs if run.stopped_by), None)
     if verdict.verdict is Verdict.INCONCLUSIVE and stopped is not None:
-        why = (
-            f"{stopped.id} was {stopped.reason}; its diagnosis says why, and the next experiment"
-            " tries what answers it"
-        )
+        why = stopped_early(stopped)
         return discard(experiment, verdict, GateName.VALIDATION, why)
     if verdict.verdict is Verdict.INCONCLUSIVE and _runs_failed(state, experiment):
         if any(one.here for one in state.experiments[state.experiments.index(experiment) + 1 :]):

@@ -165,6 +165,17 @@ class LoopSpending:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PhaseState:
+    """The phase that is due."""
+
+    name: str
+    role: str | None
+    """Whose session works on it; None: experiments do."""
+    missing: tuple[str, ...] = ()
+    """Names in contract.phases.EVIDENCE."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LoopState:
     limits: LoopLimits
     spent: LoopSpending = field(default_factory=LoopSpending)
@@ -175,6 +186,11 @@ class LoopState:
     """Of this working tree, oldest first."""
     parallel: int = 1
     """How many experiments of this tree may be open at once."""
+    phase: PhaseState | None = None
+    """None where phases are no gates, or all are passed."""
+    earlier: int = 0
+    """So many experiments are of before the phase of experiments was opened again: neither target
+    nor patience counts them."""
     unchanged: int = 0
     """How many steps in a row left this state as it was; the loop's runner counts them."""
 

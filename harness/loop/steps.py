@@ -159,6 +159,34 @@ class Scout:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WorkOnPhase:
+    """A session of the role that the contract names for a phase: find out what it asks for, and
+    record it."""
+
+    phase: str
+    role: str
+    attempt: int
+    experiment: None = None
+    index: int = 0
+    """It is of no experiment."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.phase}-{self.index}-{self.attempt}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassPhase:
+    """The phase has its evidence."""
+
+    phase: str
+
+    @property
+    def key(self) -> str:
+        return f"phase-{self.phase}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckGate:
     experiment: str
     gate: GateName
@@ -209,6 +237,17 @@ class StopLoop:
         return f"stop-{self.reason}"
 
 
-SessionStep = Build | JudgeResult | Diagnose | Scout
+SessionStep = Build | JudgeResult | Diagnose | Scout | WorkOnPhase
 """Done by a session of one role."""
-Step = SessionStep | Wait | Recover | Train | Evaluate | CheckGate | Decide | Settle | StopLoop
+Step = (
+    SessionStep
+    | Wait
+    | Recover
+    | Train
+    | Evaluate
+    | CheckGate
+    | Decide
+    | Settle
+    | PassPhase
+    | StopLoop
+)

@@ -216,6 +216,8 @@ class Loop(PlanPart):
 
 class Gates(PlanPart):
     mode: Annotated[GateMode, Field(strict=False)] = GateMode.AUTO
+    phases: bool = False
+    """Whether each phase of the workflow is a gate; else `harness phase` only shows them."""
 
 
 class Alarms(PlanPart):

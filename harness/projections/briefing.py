@@ -13,6 +13,7 @@ from harness.projections.state_page import (
     best_line,
     counts_line,
     loop_line,
+    phase_lines,
     read_overview,
     tree_words,
 )
@@ -93,7 +94,7 @@ def _objective(overview: Overview) -> list[str]:
 
 def _where(ledger: Ledger, overview: Overview) -> list[str]:
     lines = [f"- {counts_line(overview)}", f"- best: {best_line(ledger, overview)}"]
-    lines += loop_line(overview)
+    lines += [*phase_lines(ledger, overview), *loop_line(overview)]
     tampering = ledger.open_tampering()
     if tampering:
         last = tampering[-1]

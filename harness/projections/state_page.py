@@ -9,6 +9,7 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, Direction, ExperimentSta
 from harness.evaluation.released import bits_limit
 from harness.ledger import Ledger
 from harness.ledger.facts import ApprovedPlan, LoopEnded, RecordedVerdict
+from harness.ledger.phases import phase_line
 from harness.projections.scores import Shown, direction_of, metric_of, shown_score
 from harness.projections.text import BANNER, page, row, table
 
@@ -48,6 +49,20 @@ def loop_line(overview: Overview) -> list[str]:
     """How the loop ended, where nothing was begun since."""
     end = overview.end
     return [] if end is None else [f"- the loop ended ({end.reason}): {inline(end.detail, 300)}"]
+
+
+def phase_lines(ledger: Ledger, overview: Overview) -> list[str]:
+    """The phase that is due, and overrides of phases, which stand for ever."""
+    line = phase_line(ledger, overview.plan)
+    if overview.plan is None or not line:
+        return []
+    over = [
+        f"- OVERRIDE by {inline(one.by)} ({one.decision}): the phase {one.phase} was passed without"
+        f" {', '.join(one.missing)}"
+        for one, _ in ledger.phases_passed(overview.plan.name)
+        if one.override
+    ]
+    return [f"- phase: {inline(line)}", *over]
 
 
 def counts_line(overview: Overview) -> str:
@@ -164,6 +179,7 @@ def _summary(ledger: Ledger, overview: Overview, next_steps: str) -> list[str]:
         f"- {counts_line(overview)}",
         f"- best: {inline(best_line(ledger, overview))}",
         f"- last verdict: {judged}",
+        *phase_lines(ledger, overview),
         *loop_line(overview),
         f"- next step: {next_steps}",
         f"- last fact: {f'{last.kind} at {last.at}' if last else 'none'}",

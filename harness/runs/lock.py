@@ -3,15 +3,16 @@ their holder dies."""
 
 import contextlib
 import glob
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from harness.artifacts.locate import Layout
 from harness.artifacts.trees import this_tree
+from harness.clock import SystemClock
 from harness.errors import RefusedError
 from harness.files import lock
+from harness.runs.held_by import Tell, holder, is_elsewhere, leased, words
 
 _TRIES, _PAUSE_SECONDS = 10, 0.1
 
@@ -19,35 +20,39 @@ _TRIES, _PAUSE_SECONDS = 10, 0.1
 @contextlib.contextmanager
 def supervising(layout: Layout, experiment: str) -> Iterator[None]:
     """Hold the experiment. Raises RefusedError (already_training)."""
+    path = _path(layout, experiment)
     # Several tries: a process that only asks whether it is held takes the lock for a moment.
     for _ in range(_TRIES):
         with try_supervising(layout, experiment) as held:
             if held:
-                yield
+                with leased(path, lambda _text: None):
+                    yield
                 return
         time.sleep(_PAUSE_SECONDS)
     raise RefusedError(
-        f"{experiment} is being trained by another process.",
+        f"{experiment} is being trained by another process: {words(holder(path))}.",
         hint=f"Wait for it; `harness status` shows the runs of {experiment}.",
         code="already_training",
     )
 
 
 @contextlib.contextmanager
-def looping(layout: Layout) -> Iterator[None]:
-    """Hold the working tree for one loop. Raises RefusedError (loop_running)."""
+def looping(layout: Layout, tell: Tell = lambda _text: None) -> Iterator[None]:
+    """Hold the working tree for one loop; a lease that a dead one left is taken over, and told.
+    Raises RefusedError (loop_running)."""
     # Not the state directory: trees share it, and each has an experiment of its own in work.
     path = layout.state / "locks" / f"loop-{this_tree(layout).id}.lock"
     with lock(path, wait=False) as held:
-        if not held:
+        before = holder(path)
+        if not held or is_elsewhere(before, SystemClock().now()):
             raise RefusedError(
-                "Another loop is running in this working tree: process"
-                f" {path.read_text('ascii') or '(unknown)'}.",
-                hint="Wait for it to end, or end that process, then run `harness continue`.",
+                f"Another loop is running in this working tree: {words(before)}.",
+                hint="Wait for it to end, or end that process, then run `harness continue`. Reading"
+                " (`harness status`, `report`, `watch`) needs no lease.",
                 code="loop_running",
             )
-        path.write_text(str(os.getpid()), "ascii")
-        yield
+        with leased(path, tell):
+            yield
 
 
 @contextlib.contextmanager

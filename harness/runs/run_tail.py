@@ -17,6 +17,7 @@ from harness.artifacts.metrics_notes import SLACK_S, time_of
 from harness.artifacts.resume_check import ResumeCheck
 from harness.clock import Clock, iso
 from harness.detectors.alarm import Alarm
+from harness.detectors.behind import CODE as BEHIND
 from harness.detectors.watch import RunWatch
 from harness.detectors.watch_settings import WatchSettings
 from harness.domain.findings import CLOCK_SET, STOPPED, Finding
@@ -26,6 +27,7 @@ from harness.files import atomic_write
 from harness.ledger.facts import AlarmRaised
 from harness.ledger.project import Project
 from harness.plans.parse import plan_from
+from harness.runs.behind_parent import beside_parent, record_behind, stopped_behind
 from harness.runs.checkpoint_watch import Tellings
 
 _CLOCK_S = 1.0
@@ -214,6 +216,8 @@ class RunAlarms:
             self._project.ledger.append(
                 AlarmRaised(experiment=self._run.experiment, run=self._run.id, alarm=alarm.plain())
             )
+            if alarm.code == BEHIND:
+                record_behind(self._project, self._run, alarm)
         if new:
             self._write()
         return new
@@ -221,7 +225,9 @@ class RunAlarms:
     def fatal(self) -> Alarm | None:
         """The alarm that ends the run by the plan's alarms.stop_on. One that ended the run before
         it was resumed does not end it again."""
-        alarm = self._watch.fatal()
+        # Only where the plan stops on it is a run compared with its parent.
+        behind = [one for one in self._recorded if one.code == BEHIND]
+        alarm = self._watch.fatal() or next(iter(behind), None)
         return alarm if alarm is not None and _identity(alarm) not in self._before else None
 
     def restore(self) -> None:
@@ -241,6 +247,8 @@ class RunAlarms:
 
 def stopped(run: Run, alarm: Alarm) -> Finding:
     """Why the harness ended the run."""
+    if alarm.code == BEHIND:
+        return stopped_behind(run, alarm)
     name = f"{run.experiment}/{run.id}"
     return Finding(
         STOPPED,
@@ -256,7 +264,7 @@ def watch_settings(project: Project, experiment: str) -> WatchSettings:
     plan = project.ledger.plan()
     if plan is None or project.ledger.program(experiment) is not None:
         return WatchSettings()
-    return plan_from(plan.content).watch_settings()
+    return beside_parent(project, experiment, plan_from(plan.content).watch_settings())
 
 
 def _identity(alarm: Alarm) -> tuple[str, str, int, str, bool]:

@@ -29,7 +29,7 @@ NAMES = [
     "oracle",
     "post-trainer",
 ]
-NAMES.append("code-reviewer")
+NAMES += ["code-reviewer", "analyst", "software-engineer"]
 
 
 def test_roles_of_the_product():
@@ -39,6 +39,10 @@ def test_roles_of_the_product():
         "model-builder": "build",
         "training-checker": "diagnose",
         "oracle": "judge",
+        "data-engineer": "data",
+        "code-reviewer": "design",
+        "analyst": "analyse",
+        "software-engineer": "package",
     }
 
 

@@ -11,6 +11,7 @@ from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.kinds import KINDS
 from harness.detectors.watch import RunWatch
 from harness.detectors.watch_settings import WatchSettings
+from harness.domain.statuses import Direction
 
 Values = Callable[[int], Mapping[str, float]]
 NAN = float("nan")
@@ -406,7 +407,47 @@ def test_one_row_is_one_row() -> None:
 
 
 def test_every_kind_has_a_fault_here() -> None:
-    assert set(KINDS) - set(FAULTS) == {"resume_discontinuity"}  # below: it needs another event
+    # Below: one needs another event, one a parent.
+    assert set(KINDS) - set(FAULTS) == {"resume_discontinuity", "behind_parent"}
+
+
+PARENT = {i: (0.5 + 0.01 * i, 0.52 + 0.01 * i, 0.54 + 0.01 * i) for i in range(40)}
+
+
+def behind(value: Callable[[int], float], **more: Any) -> list[Alarm]:
+    given = {
+        "directions": {"val_accuracy": Direction.MAXIMIZE},
+        "parent": {"val_accuracy": PARENT},
+    }
+    settings = WatchSettings(**{**given, **more})
+    found = watched(beside(val_accuracy=value), settings=settings)
+    return [alarm for alarm in found if alarm.code == "behind_parent"]
+
+
+def test_a_run_that_trails_every_seed_of_its_parent_is_told_once() -> None:
+    (alarm,) = behind(lambda i: 0.45 + 0.01 * i if i > 9 else 0.52 + 0.01 * i)
+    assert (alarm.severity, alarm.row) == (Severity.NOTE, 16)
+    assert "0.59 here, 0.66 +- 0.02 there over 3 seeds" in alarm.message
+
+
+@pytest.mark.parametrize(
+    ("value", "more"),
+    [
+        (lambda i: 0.49 + 0.01 * i, {}),  # within the spread
+        (lambda i: 0.4 if i % 5 else 0.52 + 0.01 * i, {}),  # not row after row
+        (lambda i: 0.2, {"parent": {}}),  # without the plan's word
+        (lambda i: 0.2, {"parent": {"val_accuracy": dict.fromkeys(range(40), (0.5,))}}),
+        (lambda i: 2.0, {}),
+    ],
+)
+def test_what_is_within_the_spread_or_not_compared_is_not_behind(value: Any, more: Any) -> None:
+    assert behind(value, **more) == []
+
+
+def test_where_less_is_better_behind_is_above() -> None:
+    down = {"directions": {"val_accuracy": Direction.MINIMIZE}}
+    assert behind(lambda i: 0.2, **down) == []
+    assert len(behind(lambda i: 2.0, **down)) == 1
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(2.5, True), (1.05, False)])

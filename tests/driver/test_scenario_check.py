@@ -33,7 +33,8 @@ def test_what_a_loop_plays_is_found_right(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("session", "code", "words"),
     [
-        (one(DONE, role="data-engineer"), "role_unknown", "expected one of research-scout"),
+        (one(DONE, role="post-trainer"), "role_unknown", "expected one of research-scout"),
+        (one(DONE, role="data-engineer"), "never_reached", "its experiment is 0"),
         (
             one({"tools": [tool("x", f"{TOOL_PREFIX}open_experimnt")]}, DONE),
             "tool_unknown",

@@ -17,6 +17,7 @@ from harness.ledger.facts import (
     CheckpointRecorded,
     CheckpointRemoved,
     EvaluationRecorded,
+    Fact,
     GateModeSet,
     HandOffWritten,
     HeldOutQueried,
@@ -27,6 +28,9 @@ from harness.ledger.facts import (
     ModelMoved,
     ModelRegistered,
     ModelServed,
+    PhaseNoted,
+    PhasePassed,
+    PhaseReopened,
     PlanApproved,
     ReproductionJudged,
     RunEnded,
@@ -89,6 +93,23 @@ def reproduced(experiment: str, reproduction: str) -> ReproductionJudged:
 
 def gate_mode_set(mode: str) -> GateModeSet:
     return GateModeSet(plan="digits", mode=mode, before="auto", by="human:ada", reason="I watch.")
+
+
+def phase_facts() -> list[Fact]:
+    """A note, a passing by it, and an opening again."""
+    of = {"plan": "digits", "phase": "data"}
+    return [
+        PhaseNoted(**of, by="data-engineer", session="5b0c", text="60 rows.", sources=["a.csv"]),
+        PhasePassed(
+            **of,
+            by="harness",
+            decision="d-0001",
+            evidence={"note": "60 rows."},
+            missing=[],
+            override=False,
+        ),
+        PhaseReopened(**of, by="analyst", decision="d-0002", agent=True),
+    ]
 
 
 IDENTITY = {"pid": 1, "boot": "b", "started": 1.5}

@@ -16,6 +16,7 @@ from ledger_samples import (
     judge_recorded,
     judged,
     open_ledger,
+    phase_facts,
     place,
     program,
     read_state,
@@ -37,7 +38,7 @@ from tests.memory_state import replay
 
 FACTS = Path(__file__).with_name("state_facts.jsonl")
 """Facts as a ledger of STATE_OF's version stored them: the life of `compared_ledger`."""
-STATE_OF = {20: "e931c5a5a9c755cfbce43cc5def1687134257ef1da03ab9b2dd4017bd84b0010"}
+STATE_OF = {20: "ce2ed881798b9baa736197df0c7c5f7db283605c7cfa03213fbb473971b72d06"}
 """Version -> hash of what FACTS add up to."""
 NEXT = STATE_VERSION + 1
 
@@ -244,6 +245,8 @@ def compared_ledger(folder):
     ledger.append(released("exp-0003"))
     ledger.append(reproduced("exp-0003", "exp-0002"))
     ledger.append(gate_mode_set("supervised"))
+    for fact in phase_facts():
+        ledger.append(fact)
     ledger.append(ids_renamed())
     return ledger
 

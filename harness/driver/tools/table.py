@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from harness.contract.roles import Role
 from harness.domain.plain_text import plain_value
 from harness.driver.tool_context import ToolContext
 from harness.driver.tool_server import OfferedTool
@@ -28,6 +29,7 @@ EXPERIMENT_TOOLS = (
     "record_result",
     "record_diagnosis",
     "record_methods",
+    "record_phase",
     "hand_off",
 )
 PROGRAM_TOOLS = (
@@ -41,6 +43,7 @@ PROGRAM_TOOLS = (
 """Of training programs. Promoting, rejecting, rolling back and importing are a person's and have no
 tool."""
 _TAG = re.compile(r"<(?=[A-Za-z/!?|])")
+_OF_PHASES = "record_phase"
 TOOLS = (*EXPERIMENT_TOOLS, *PROGRAM_TOOLS)
 
 
@@ -51,6 +54,12 @@ def tool_of(name: str) -> AgentTool[Any]:
     # Imported when it is offered: a session of the loop needs no module of training programs.
     tool: AgentTool[Any] = getattr(importlib.import_module(f"harness.driver.tools.{name}"), name)
     return tool
+
+
+def owed_tools(role: Role, *, of_phase: bool) -> list[str]:
+    """Names of the role's tools of which its session is reminded, in its work on a phase or not."""
+    names = [name for name in role.mcp_tools if tool_of(name).due]
+    return [name for name in names if (name == _OF_PHASES) is of_phase]
 
 
 def session_tools(context: ToolContext) -> list[OfferedTool]:

@@ -16,6 +16,7 @@ from harness.ledger.facts import (
     evaluation,
     experiment,
     model,
+    phase,
     plan,
     program,
     release,
@@ -60,6 +61,7 @@ from harness.ledger.facts.model import (
     Serving,
     ShadowObserved,
 )
+from harness.ledger.facts.phase import LONGEST_NOTE, PhaseNoted, PhasePassed, PhaseReopened
 from harness.ledger.facts.plan import ApprovedPlan, PlanApproved
 from harness.ledger.facts.program import (
     BenchmarkApproved,
@@ -91,6 +93,7 @@ from harness.ledger.facts.session import (
 __all__ = [
     "KINDS",
     "LONGEST_HAND_OFF",
+    "LONGEST_NOTE",
     "AlarmRaised",
     "ApprovedPlan",
     "BenchmarkApproved",
@@ -121,6 +124,9 @@ __all__ = [
     "ModelMoved",
     "ModelRegistered",
     "ModelServed",
+    "PhaseNoted",
+    "PhasePassed",
+    "PhaseReopened",
     "PlanApproved",
     "Prior",
     "PriorRecorded",
@@ -163,6 +169,7 @@ _FAMILIES = (
     program,
     model,
     reproduction,
+    phase,
 )
 KINDS: dict[str, type[Fact]] = {fact.KIND: fact for family in _FAMILIES for fact in family.FACTS}
 """The closed table of kinds."""

@@ -1,0 +1,135 @@
+"""Leases: who holds a lock and until when; a dead holder's is taken over and told, whatever the
+machine; one of another machine that still runs is respected."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from harness.artifacts.trees import this_tree
+from harness.clock import SystemClock, iso
+from harness.errors import RefusedError
+from harness.ledger.project import open_project
+from harness.runs.held_by import LASTS_S, holder
+from harness.runs.lock import is_held, looping, supervising
+from tests.world import World
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HOLD = """\
+import os, sys, time
+from pathlib import Path
+from harness.ledger.project import open_project
+from harness.runs.lock import looping, supervising
+with open_project(Path(sys.argv[1]), os.environ) as p, looping(p.layout):
+    with supervising(p.layout, "exp-0001"):
+        print("held", flush=True)
+        time.sleep(600)
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    made = World.make(tmp_path)
+    made.open()
+    return made
+
+
+def other_process(world: World) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, **world.environment, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-c", HOLD, str(world.root)]
+    started = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+    assert started.stdout is not None
+    assert started.stdout.readline() == b"held\n"
+    return started
+
+
+def test_two_loops_and_a_person_are_told_who_holds_it_and_a_killed_one_is_taken_over(
+    world: World,
+) -> None:
+    layout = world.project.layout
+    first = other_process(world)
+    try:
+        for hold in (looping(layout), supervising(layout, "exp-0001")):
+            with pytest.raises(RefusedError) as refused, hold:
+                pass
+            assert refused.value.code in ("loop_running", "already_training")
+            for word in (f"process {first.pid} of ", socket.gethostname(), "lease ends at"):
+                assert word in refused.value.message
+        # Whoever only reads is not held up.
+        with open_project(world.root, world.environment, read_only=True) as reader:
+            assert [one.id for one in reader.ledger.experiments()] == ["exp-0001"]
+            assert is_held(reader.layout, "exp-0001")
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        first.stdout.close()  # type: ignore[union-attr]
+    told: list[str] = []
+    with looping(layout, told.append), supervising(layout, "exp-0001"):
+        assert holder(_path(world))["pid"] == os.getpid()
+    assert len(told) == 1
+    assert f"taken over from process {first.pid} of " in told[0]
+    with looping(layout, told.append):
+        assert len(told) == 1, "it was given back, and nobody died"
+    assert holder(_path(world)) == {}
+    world.project.close()
+
+
+@pytest.mark.parametrize(("seconds", "runs"), [(60, True), (-1, False)])
+def test_a_lease_of_another_machine_counts_until_it_ends(
+    world: World, seconds: int, runs: bool
+) -> None:
+    layout, now = world.project.layout, SystemClock().now()
+    lease = {
+        "owner": "bob",
+        "host": "another-machine",
+        "boot": "another-boot",
+        "pid": 4711,
+        "since": iso(now - timedelta(hours=2)),
+        "until": iso(now + timedelta(seconds=seconds)),
+    }
+    beside = _path(world).with_suffix(".lease.json")
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    beside.write_text(json.dumps(lease))
+    told: list[str] = []
+    if runs:
+        words = "process 4711 of bob on another-machine"
+        with pytest.raises(RefusedError, match=words), looping(layout, told.append):
+            pass
+    else:
+        with looping(layout, told.append):
+            assert holder(_path(world))["host"] == socket.gethostname()
+        assert "taken over from process 4711 of bob on another-machine" in told[0]
+    world.project.close()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"until": 3}', '{"until": "soon"}'])
+def test_a_damaged_lease_blocks_nobody(world: World, text: str) -> None:
+    beside = _path(world).with_suffix(".lease.json")
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    beside.write_text(text)
+    with looping(world.project.layout):
+        assert holder(_path(world))["pid"] == os.getpid()
+    world.project.close()
+
+
+def test_it_is_renewed_before_it_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.runs.held_by.RENEWED_S", 0.05)
+    path = _path(world)
+    with looping(world.project.layout):
+        first = holder(path)["until"]
+        while holder(path).get("until", first) == first:
+            pass
+        assert holder(path)["since"] < first
+    assert LASTS_S > 0
+    world.project.close()
+
+
+def _path(world: World) -> Path:
+    layout = world.project.layout
+    return layout.state / "locks" / f"loop-{this_tree(layout).id}.lock"
