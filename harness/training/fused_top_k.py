@@ -251,15 +251,13 @@ def _top_k_row(
     student += row * student_stride
     gradient += row * gradient_stride
     teacher += row * student_stride
-    found += row
+    found, room = found + row, room + row * ROOM
     weight = tl.load(weights + row)
     if weight == 0:
         clear_row(gradient, width, BLOCK)
     else:
         of_q, of_p, most = log_sums(student, teacher, width, scale, BLOCK)
-        keys = _largest_keys(
-            student, most, width, k, found, room + row * ROOM, BLOCK, GROUPS, ROOM
-        )
+        keys = _largest_keys(student, most, width, k, found, room, BLOCK, GROUPS, ROOM)
         inside = tl.arange(0, ROOM) < k
         at = (keys & 0xFFFFFFFF) ^ 0x7FFFFFFF
         log_q = read_logits(student, at, inside) * scale - of_q
