@@ -33,11 +33,17 @@ class Line:
 
 
 class LineFeed:
-    """Cut a growing byte stream into lines at b"\\n"; drop a UTF-8 BOM, decode UTF-16 with one."""
+    """Cut a growing byte stream into lines at b"\\n"; drop a UTF-8 BOM, decode UTF-16 with one.
 
-    def __init__(self) -> None:
+    A line of more than `longest` bytes is an empty one, so that memory does not follow it.
+    """
+
+    def __init__(self, longest: int | None = None) -> None:
         self.rest = b""
         """The bytes after the last line end, as UTF-8."""
+        self.left_out = 0
+        """How many lines were too long."""
+        self._longest, self._skips = longest, False
         self._head = b""
         self._started = False
         self._decoder: codecs.IncrementalDecoder | None = None
@@ -56,6 +62,13 @@ class LineFeed:
         if self._decoder is not None:
             data = self._decoder.decode(data).encode("utf-8", "surrogatepass")
         *lines, self.rest = (self.rest + data).split(b"\n")
+        if lines and self._skips:
+            lines[0], self._skips = b"", False
+        if self._longest is not None and len(self.rest) > self._longest:
+            self.left_out += 1
+            self._skips = True
+        if self._skips:
+            self.rest = b""
         return lines
 
 

@@ -26,6 +26,7 @@ _NON_FINITE = {
     for sign in ("", "+", "-")
 }
 _BLOCK = 1 << 20
+_LONGEST_LINE = 8 << 20
 _MOST_WARNINGS = 100
 
 
@@ -42,7 +43,7 @@ class Tail:
         """Whether the file was replaced or shortened since an earlier poll."""
         self._digest = hashlib.sha256()
         self._inode: int | None = None
-        self._offset, self._lines, self._feed = 0, 0, LineFeed()
+        self._offset, self._lines, self._feed = 0, 0, LineFeed(_LONGEST_LINE)
 
     def poll(self, *, final: bool = False) -> list[Row]:
         """All new rows at once."""
@@ -87,7 +88,7 @@ class Tail:
         # An edit in place keeps inode and size; `intact` finds it by the hash of what was read.
         if self._inode is not None and (inode != self._inode or size < self._offset):
             self._note(f"{self.path.name} was replaced by another file; read again from its start")
-            self._offset, self._lines, self._feed = 0, 0, LineFeed()
+            self._offset, self._lines, self._feed = 0, 0, LineFeed(_LONGEST_LINE)
             self.replaced, self._digest = True, hashlib.sha256()
         self._inode = inode
         stream.seek(self._offset)
@@ -99,12 +100,16 @@ class Tail:
 
     def _parsed(self, data: bytes) -> list[Row]:
         rows: list[Row] = []
+        left_out = self._feed.left_out
         for raw in self._feed.feed(data):
             self._lines += 1
             line = parse_line(raw)
             rows += line.rows
             if line.problem:
                 self._warn(self._lines, line.problem)
+        if self._feed.left_out > left_out:
+            longest = f"{_LONGEST_LINE >> 20} MiB"
+            self._warn(self._lines + 1, f"is longer than {longest}; it was left out")
         return [_restored(row) for row in rows]
 
     def _warn(self, number: int, problem: str) -> None:

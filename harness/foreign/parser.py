@@ -81,7 +81,7 @@ class LineParser(LogParser):
         super().__init__()
         self.number = 0
         """Number of the line that is being read, from 1."""
-        self._feed = LineFeed()
+        self._feed = LineFeed(_LONGEST_LINE)
         self._started = False
         self.damaged = False
         """Whether NUL bytes stand within the line that is being read."""
@@ -95,17 +95,17 @@ class LineParser(LogParser):
             self._started = True
             data = unmarked_utf16(data[:64]) + data
         rows: list[Row] = []
+        left_out = self._feed.left_out
         for raw in self._feed.feed(data):
             self.number += 1
             new = self.line(raw)
             if not self.understood:
                 self._look(raw, new := list(new))
             rows += new
-        if len(self._feed.rest) > _LONGEST_LINE:
+        if self._feed.left_out > left_out:
             self.warnings.add(
                 f"line {self.number + 1} is longer than {_LONGEST_LINE >> 20} MiB; it was left out"
             )
-            self._feed.rest = b""
         return rows
 
     def finish(self) -> list[Row]:

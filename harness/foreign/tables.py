@@ -12,6 +12,7 @@ from harness.foreign.parser import LineParser, LogHead, LogParser
 from harness.foreign.printed_values import values
 
 _MOST_JOINED = 200
+_MOST_CELLS = 50_000
 _LONGEST_NAME = 120
 _DECIMAL_COMMA = re.compile(r"([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)")
 _MISSING = frozenset(
@@ -139,6 +140,11 @@ class TableLog(LineParser):
 
     def line(self, raw: bytes) -> Iterable[Row]:
         text = self.text(raw).rstrip("\r")
+        if text.count(self._delimiter) >= _MOST_CELLS:
+            self.warnings.add(
+                f"line {self.number} has {_MOST_CELLS:,} cells or more; it was left out"
+            )
+            return []
         if not text.strip() and not self._open:
             return []
         if text.startswith("#") and not self._open:

@@ -403,3 +403,14 @@ def test_rows_of_two_forms_live_in_one_log(tmp_path: Path) -> None:
     )
     assert len(metrics.effective) == 42
     assert [row for row in metrics.effective if "epoch" in row] == epochs
+
+
+def test_a_line_of_any_length_takes_no_memory_and_its_neighbours_are_read(tmp_path: Path) -> None:
+    long = b'{"step": 2, "note": "' + b"x" * (20 << 20)
+    path = written(tmp_path, b'{"step": 1, "loss": 2.0}\n' + long)
+    tail = Tail(path)
+    assert steps(tail.poll()) == [1]
+    with path.open("ab") as stream:
+        stream.write(b'", "loss": 9.0}\n{"step": 3, "loss": 1.0}\n{"step": 4')
+    assert steps(tail.poll(final=True)) == [3]
+    assert tail.warnings == ["metrics.jsonl line 2 is longer than 8 MiB; it was left out"]

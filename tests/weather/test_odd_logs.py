@@ -15,7 +15,7 @@ import pytest
 from harness.cli.main import main
 from harness.clock import ManualClock
 from harness.views.follow_logs import LogFollower
-from harness.views.watching import in_lines
+from harness.views.watching import in_lines, read_all
 
 ROWS = "".join(f"step {i} loss: 2.{i}\n" for i in range(1, 10))
 LATER = "step 50 loss: 1.5\n"
@@ -139,3 +139,36 @@ def test_a_width_that_is_none_is_the_usual_one(tmp_path: Path, width: str) -> No
         for more in ({}, {"COLUMNS": width, "LINES": width})
     ]
     assert shown[0] == shown[1] != ""
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "part", "last"),
+    [
+        ("run.log", "step 1 loss: 2.5\n", "loss: 9.5 step 7 ", "step 2 loss: 2.25\n"),
+        ("run.jsonl", '{"step": 1, "loss": 2.5}\n', '"a": 7, ', '{"step": 2, "loss": 2.25}\n'),
+        ("run.csv", "step,loss\n1,2.5\n", "7,", "2,2.25\n"),
+    ],
+)
+def test_a_line_without_end_is_left_out_once_and_as_a_whole(
+    tmp_path: Path, name: str, head: str, part: str, last: str
+) -> None:
+    log = tmp_path / name
+    log.write_text(head + part * ((30 << 20) // len(part)) + "\n" + last)
+    clock = ManualClock()
+    follower = LogFollower([log], clock)
+    read_all(follower)
+    (run,) = follower.document()["runs"]
+    assert (run["rows"], run["step"], run["metrics"]) == (2, 2, {"loss": 2.25})
+    assert run["notes"] == [
+        f"line {head.count(chr(10)) + 1} is longer than 8 MiB; it was left out"
+    ]
+
+
+def test_a_table_row_of_a_million_cells_is_left_out(tmp_path: Path) -> None:
+    log = tmp_path / "run.csv"
+    log.write_text("step,loss\n1,2.5\n" + "7," * 1_000_000 + "\n2,2.25\n")
+    follower = LogFollower([log], ManualClock())
+    read_all(follower)
+    (run,) = follower.document()["runs"]
+    assert (run["rows"], run["metrics"]) == (2, {"loss": 2.25})
+    assert run["notes"] == ["line 3 has 50,000 cells or more; it was left out"]
