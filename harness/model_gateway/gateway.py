@@ -48,6 +48,9 @@ LONGEST_REASON = 4000
 """Characters kept of why a request was refused: a request may put words of its own into it."""
 BUDGET_SPENT = "budget_spent"
 """The code of a Refusal for the budget."""
+GONE = 410
+"""Of what no further request changes. After a 400 or 422 the CLI asks up to five times more, each
+time without another of its beta features; of 401 and 403 it says "Failed to authenticate"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +89,11 @@ class Gateway:
 
     It takes requests of the sessions that are `admitted`; others are refused (401) and change
     nothing. Of a request nothing is kept once it is answered. `failure` is why the gateway has
-    ended: from then on it refuses every request with that reason (400). `refused` is the newest
-    refusal of a single request (400), `over_budget` the newest refusal for the budget. `retries` is
-    how often the CLI should repeat a request after an error. `foreseen`: the only sessions that it
-    can answer (role, experiment, attempt); None: any. `weather`: what became of each session's
-    newest request.
+    ended: from then on it refuses every request with that reason (410). `refused` is the newest
+    refusal of a single request (410), `over_budget` the newest refusal for the budget (402).
+    `retries` is how often the CLI should repeat a request after an error. `foreseen`: the only
+    sessions that it can answer (role, experiment, attempt); None: any. `weather`: what became of
+    each session's newest request.
     """
 
     def __init__(
@@ -213,7 +216,7 @@ class Gateway:
             fault = Fault.MALFORMED if refusal.code == MALFORMED else Fault.REQUEST
             trouble = Trouble(fault=fault, words=one_line(self.refused, LONGEST_WORDS))
             self.weather.failed(request.asker.session, trouble)
-            return _refused(str(refusal))
+            return _refused(refusal)
         except GatewayError as error:
             return self._ended(str(error))
 
@@ -227,7 +230,7 @@ class Gateway:
         try:
             return _response(await self.answerer.count_tokens(request, raw))
         except GatewayError as error:
-            return _refused(str(error))
+            return _refused(error)
 
     async def _other(self, http: Request) -> Response:
         """The paths of another dialect, where the service has one."""
@@ -267,7 +270,7 @@ class Gateway:
     def _ended(self, reason: str | None = None) -> Response:
         if self.failure is None:
             self.failure = reason and reason[:LONGEST_REASON]
-        return _error(400, "invalid_request_error", f"The model gateway has ended: {self.failure}")
+        return _error(GONE, "api_error", f"The model gateway has ended: {self.failure}")
 
 
 async def _body(http: Request) -> bytes | None:
@@ -323,9 +326,10 @@ def _no_path() -> Response:
     return _error(400, "invalid_request_error", message)
 
 
-def _refused(message: str) -> Response:
-    # Not 403: of that the CLI says "Failed to authenticate", whatever the message is.
-    return _error(400, "invalid_request_error", message)
+def _refused(refusal: GatewayError) -> Response:
+    if refusal.code == BUDGET_SPENT:
+        return _error(402, "billing_error", str(refusal))
+    return _error(GONE, "api_error", str(refusal))
 
 
 def _error(status: int, kind: str, message: str) -> Response:

@@ -11,7 +11,7 @@ import httpx
 
 from harness.model_gateway.costs import MOST_A_SECOND
 from harness.model_gateway.dialects import FRAMES, FrameReader
-from harness.model_gateway.gateway import Refusal, Reply
+from harness.model_gateway.gateway import GONE, Refusal, Reply
 from harness.model_gateway.meter import Meter, Reservation
 from harness.model_gateway.service import Dialect, Service
 from harness.model_gateway.weather import (
@@ -60,7 +60,7 @@ class Live:
     Args:
         service: where requests go, with the headers that the gateway adds to them; they are in no
             other place. A login of the CLI is passed on, and not kept.
-        meter: keeps the budget; a request whose worst case exceeds it is refused (400), not sent.
+        meter: keeps the budget; a request whose worst case exceeds it is refused (402), not sent.
         timeout_s: how long the service may be silent before a request fails (504).
         trust_environment: whether proxies and certificates come from environment variables.
         observe: called with each complete answer.
@@ -221,7 +221,7 @@ class _Sent:
             return Reply(body=error.body, status=503, headers=headers)
         if trouble.fault in LASTING and self._request.login is None:
             # Not the service's status: what lasts is not worth the CLI's retries.
-            return _gateway_error(400, f"{trouble.fault}: {trouble.words}")
+            return _gateway_error(GONE, f"{trouble.fault}: {trouble.words}")
         return Reply(body=body, status=status, headers=headers)
 
     def streamed(self, reader: EventReader, size: int, broke: str) -> None:

@@ -205,7 +205,7 @@ def test_nothing_of_a_request_is_kept_once_it_is_answered(service, kind):
     large = json.dumps({**BODY, "system": "x" * (1 << 19)}).encode()
     with Gateway(answerer) as gateway, gateway.admitted(BUILDER) as key:
         headers = [host(gateway), ("x-api-key", "no" if kind == "refused" else key)]
-        expected = {"scripted": 200, "live": 200, "over budget": 400, "refused": 401}[kind]
+        expected = {"scripted": 200, "live": 200, "over budget": 402, "refused": 401}[kind]
 
         def ask(times: int) -> None:
             for _ in range(times):

@@ -182,3 +182,12 @@ def test_a_budget_refusal_is_not_retried_by_the_cli(tmp_path):
         assert "The budget would be exceeded" in str(gateway.refused)
         assert len(asked) == 1
     assert answerer.meter.spent_usd == 0
+
+
+def test_a_gateway_that_has_ended_is_not_asked_again_by_the_cli(tmp_path):
+    scenario = parse_scenario("sessions: [{role: oracle, turns: [{text: hi}]}]", where="scenario")
+    with Gateway(Scripted(scenario)) as gateway:
+        asked = keep(gateway)
+        done = run_failing(gateway, tmp_path, CLAUDE_CODE_MAX_RETRIES="10")
+        assert "no session for role model-builder" in done.stderr
+        assert len(asked) == 1

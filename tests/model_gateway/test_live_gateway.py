@@ -224,7 +224,7 @@ def test_spending_is_kept_by_role(service):
 
 
 @pytest.mark.parametrize(
-    ("status", "told"), [(429, 429), (500, 500), (529, 503), (413, 413), (401, 400), (404, 400)]
+    ("status", "told"), [(429, 429), (500, 500), (529, 503), (413, 413), (401, 410), (404, 410)]
 )
 def test_refusals_of_the_service_cost_nothing_and_what_lasts_is_not_retried(service, status, told):
     service.status = status
@@ -232,7 +232,7 @@ def test_refusals_of_the_service_cost_nothing_and_what_lasts_is_not_retried(serv
     with Gateway(answerer) as gateway:
         answer = ask(gateway)
         assert answer.status_code == told
-        assert answer.headers.get("retry-after") == (None if told == 400 else "7")
+        assert answer.headers.get("retry-after") == (None if told == 410 else "7")
         assert "overloaded_error" not in answer.text
         assert gateway.failure is None
     assert answerer.meter.spent_usd == answerer.meter.reserved_usd == 0
@@ -242,7 +242,7 @@ def test_the_worst_case_is_refused_before_it_is_sent(service):
     answerer = live(service, budget=0.004)
     with Gateway(answerer) as gateway:
         answer = ask(gateway)
-        assert answer.status_code == 400
+        assert answer.status_code == 402
         assert (
             "The budget would be exceeded: $0.0000 of $0.0040" in answer.json()["error"]["message"]
         )
@@ -259,7 +259,7 @@ def test_a_header_that_cannot_be_sent_ends_no_other_session(service, path, value
     body = {"model": MODEL, "max_tokens": 10, "messages": []}
     with Gateway(answerer) as gateway:
         answer = post(gateway, path=path, json=body, headers={"x-app": value})
-        assert answer.status_code == 400
+        assert answer.status_code == 410
         assert "cannot be sent" in answer.json()["error"]["message"]
         assert (service.asked, gateway.failure) == ([], None)
         assert answerer.meter.spent_usd == answerer.meter.reserved_usd == 0
@@ -271,7 +271,7 @@ def test_a_key_that_cannot_be_sent_is_told_without_it(service):
     answerer = Live(service=place, meter=Meter(budget_usd=1.0), trust_environment=False)
     with Gateway(answerer) as gateway:
         answer = ask(gateway)
-        assert (answer.status_code, gateway.failure) == (400, None)
+        assert (answer.status_code, gateway.failure) == (410, None)
         assert "al-key" not in f"{answer.text} {gateway.refused}"
     assert answerer.meter.reserved_usd == 0
 
@@ -279,7 +279,7 @@ def test_a_key_that_cannot_be_sent_is_told_without_it(service):
 def test_what_earlier_sessions_spent_counts(service):
     answerer = live(service, meter=Meter(budget_usd=10, spent_before_usd=9.999))
     with Gateway(answerer) as gateway:
-        assert ask(gateway).status_code == 400
+        assert ask(gateway).status_code == 402
 
 
 def test_many_requests_at_once_never_pass_the_budget(service):
@@ -298,7 +298,7 @@ def test_many_requests_at_once_never_pass_the_budget(service):
     assert worst <= 0.06
     assert statuses.count(200) == len(service.asked) == answerer.meter.roles["builder"].requests
     assert 1 < statuses.count(200) < 20
-    assert set(statuses) == {200, 400}
+    assert set(statuses) == {200, 402}
 
 
 class Seconds:
@@ -364,7 +364,7 @@ def test_a_silent_service_is_given_up(service):
 def test_what_has_no_known_price_is_refused(service, more, words):
     with Gateway(live(service)) as gateway:
         answer = ask(gateway, **more)
-        assert answer.status_code == 400
+        assert answer.status_code == 410
         assert words in answer.text
         assert gateway.over_budget is None
     assert service.asked == []
@@ -417,7 +417,7 @@ INSIDE = {"type": "content", "content": [{"type": "image", "source": URL}]}
 def test_what_may_bring_more_than_its_bytes_is_refused(service, more, words):
     with Gateway(live(service)) as gateway:
         answer = ask(gateway, **more)
-        assert answer.status_code == 400
+        assert answer.status_code == 410
         assert words in answer.text
         assert gateway.over_budget is None
     assert service.asked == []
@@ -641,7 +641,7 @@ def test_calls_that_nobody_can_read_are_refused_after_five_rounds(service):
     with Gateway(answerer) as gateway:
         assert ask(gateway, messages=rounds * 4).status_code == 200
         answer = ask(gateway, messages=rounds * 5)
-        assert answer.status_code == 400
+        assert answer.status_code == 410
         assert "5 rounds of tool calls in a row could not be read" in answer.text
         assert answerer.weather.trouble("") is None  # of the service
         assert gateway.weather.trouble("").fault == "malformed"
@@ -674,7 +674,7 @@ def test_what_was_in_flight_at_a_kill_counts_as_its_worst_case(service, tmp_path
     log = SpendingLog(tmp_path / "spending.jsonl", "p")
     log.reserve(session="s", role="builder", usd=0.98)  # and the process was killed
     with Gateway(live(service, meter=Meter(budget_usd=1, log=log))) as gateway:
-        assert ask(gateway, max_tokens=10_000).status_code == 400
+        assert ask(gateway, max_tokens=10_000).status_code == 402
     with Gateway(
         live(service, meter=Meter(budget_usd=1, log=SpendingLog(tmp_path / "spending.jsonl", "q")))
     ) as gateway:
@@ -688,7 +688,7 @@ def test_loops_of_two_trees_share_the_budget(service, tmp_path):
     with Gateway(live(service, meter=Meter(budget_usd=1, log=SpendingLog(path, "p")))) as gateway:
         assert ask(gateway).status_code == 200
         request = other.reserve(session="other", role="builder", usd=0.99)
-        assert ask(gateway).status_code == 400
+        assert ask(gateway).status_code == 402
         other.settle(request, usd=0.1, usage={})
         assert ask(gateway).status_code == 200
         assert gateway.answerer.meter.spent_usd == pytest.approx(0.1 + 2 * COST)
@@ -716,7 +716,7 @@ def test_a_request_that_cannot_be_written_down_is_not_sent(
         path.mkdir()
     monkeypatch.setattr(os, "fsync", full)
     with Gateway(live(service, meter=Meter(budget_usd=1, log=SpendingLog(path, "p")))) as gateway:
-        assert ask(gateway).status_code == 400
+        assert ask(gateway).status_code == 410
         assert f"cannot be {problem} {path}" in gateway.failure
     assert service.asked == []
 
@@ -780,5 +780,5 @@ def test_a_subagent_cannot_be_recorded(service, tmp_path):
         headers = {"x-claude-code-agent-id": "a"}
         body = {"model": MODEL, "max_tokens": 10, "messages": []}
         answer = post(gateway, json=body, headers=headers)
-        assert answer.status_code == 400
+        assert answer.status_code == 410
         assert "cannot hold subagents" in gateway.failure

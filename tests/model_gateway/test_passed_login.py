@@ -124,7 +124,7 @@ def test_a_budget_in_tokens_stops_before_it_is_passed(service: Service, tmp_path
     with gateway_to(service, tmp_path) as gateway:
         gateway.answerer.meter.budget_tokens = 3_000
         refused = ask(gateway)
-        assert refused.status_code == 400
+        assert refused.status_code == 402
         assert "0 of 3,000 tokens are spent or reserved" in refused.text
         assert gateway.over_budget is not None
         assert "Raise budget.tokens in the plan" in gateway.over_budget

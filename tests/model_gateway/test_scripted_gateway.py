@@ -141,29 +141,29 @@ def test_tool_ids_differ_between_turns_and_attempts(gateway):
 )
 def test_what_is_not_foreseen_ends_the_gateway_loudly(gateway, role, attempt, words):
     answer = ask(gateway, [USER], role=role, attempt=attempt)
-    assert answer.status_code == 400
-    assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert answer.status_code == 410
+    assert answer.json()["error"]["type"] == "api_error"
     assert words in answer.json()["error"]["message"]
     assert words in gateway.failure
     later = ask(gateway, [USER])
-    assert (later.status_code, words in later.text) == (400, True)
+    assert (later.status_code, words in later.text) == (410, True)
 
 
 def test_a_turn_too_many_ends_the_gateway(gateway):
     messages = [USER] + [{"role": "assistant", "content": "x"}, USER] * 3
-    assert ask(gateway, messages).status_code == 400
+    assert ask(gateway, messages).status_code == 410
     assert "3 turns, but turn 4 was requested with 'please begin'" in gateway.failure
 
 
 @pytest.mark.parametrize("text", ["no json", '{"present": 1}', "[1, 2]"])
 def test_a_field_that_is_not_in_the_result_ends_the_gateway(gateway, text):
     first = ask(gateway, [USER], role="wrong").json()
-    assert ask(gateway, [USER, *results(first, text)], role="wrong").status_code == 400
+    assert ask(gateway, [USER, *results(first, text)], role="wrong").status_code == 410
     assert f"the result of t is {text!r}, without absent" in gateway.failure
 
 
 def test_a_subagent_ends_the_gateway(gateway):
-    assert ask(gateway, [USER], headers={"x-claude-code-agent-id": "a1"}).status_code == 400
+    assert ask(gateway, [USER], headers={"x-claude-code-agent-id": "a1"}).status_code == 410
     assert "a subagent sent a request" in gateway.failure
 
 
@@ -234,5 +234,5 @@ def test_a_fault_in_an_answerer_ends_the_gateway():
             raise ZeroDivisionError("oops")
 
     with Gateway(Faulty(parse_scenario(SCENARIO, where="s.yaml"))) as gateway:
-        assert ask(gateway, [USER]).status_code == 400
+        assert ask(gateway, [USER]).status_code == 410
         assert "ZeroDivisionError: oops" in gateway.failure
