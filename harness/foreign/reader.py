@@ -17,6 +17,8 @@ from harness.foreign.runs_in_log import RunsInLog
 BLOCK = 1 << 20
 """Bytes that one call reads at most, so that a call costs the same however large the file is."""
 _HEAD_BYTES = 4096
+_BLANK = b"\0 \t\r\n"
+_MOST_BLANK = 64 << 10
 _PACKED = {
     b"\x1f\x8b\x08": "gunzip -k",
     b"BZh": "bunzip2 -k",
@@ -193,6 +195,8 @@ class LogReader(ByteTail):
         self._unparsed = b""  # what came before the form was recognised
         self._parser: LogParser | None = None
         self._runs = RunsInLog()
+        self._blank = False
+        """Whether it began with nothing but blanks and NUL bytes."""
 
     def read_more(
         self,
@@ -203,9 +207,13 @@ class LogReader(ByteTail):
         data = self.read(most)
         if self.restarts != before:
             self._unparsed, self._parser, self._runs = b"", None, RunsInLog()
+            self._blank = False
         if self._parser is not None:
             return self._placed(self._parser.feed(data))
         self._unparsed += data
+        if len(self._unparsed) > _MOST_BLANK and not self._unparsed.strip(_BLANK):
+            self._unparsed = b""  # as a file system leaves a file that was never written
+            self._blank = True
         self._parser = parser_for(
             self.path,
             self._unparsed[:SNIFFED_BYTES],
@@ -242,6 +250,8 @@ class LogReader(ByteTail):
     def notes(self) -> list[str]:
         """What a person should know about the file: damage, copies, replacements."""
         notes: list[str] = []
+        if self._parser is None and self._blank:
+            notes.append("so far it has nothing but blanks and NUL bytes")
         if self._parser is not None:
             notes += self._parser.warnings.first
             more = self._parser.warnings.count - len(self._parser.warnings.first)

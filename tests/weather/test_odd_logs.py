@@ -172,3 +172,18 @@ def test_a_table_row_of_a_million_cells_is_left_out(tmp_path: Path) -> None:
     (run,) = follower.document()["runs"]
     assert (run["rows"], run["metrics"]) == (2, {"loss": 2.25})
     assert run["notes"] == ["line 3 has 50,000 cells or more; it was left out"]
+
+
+def test_a_file_that_was_never_written_says_so_until_there_is_a_row(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_bytes(bytes(3 << 20))
+    follower = LogFollower([log], ManualClock())
+    read_all(follower)
+    assert follower.document()["runs"][0]["notes"] == [
+        "so far it has nothing but blanks and NUL bytes"
+    ]
+    with log.open("ab") as stream:
+        stream.write(ROWS.encode())
+    read_all(follower)
+    (run,) = follower.document()["runs"]
+    assert (run["rows"], run["step"], run["notes"]) == (9, 9, [])
