@@ -12,6 +12,7 @@ from harness.cli.changing import changing
 from harness.cli.chosen import EXPERIMENT, chosen, require_id
 from harness.cli.output import CommandGroup, environment, json_option, project_option
 from harness.cli.person import require_person
+from harness.decisions.lessons import candidate_line, note_candidates
 from harness.decisions.person import approve, reject
 from harness.domain.findings import as_text
 from harness.domain.grade import Grade
@@ -62,6 +63,7 @@ def check_answer(project: Project, experiment: str, gate: GateName | None = None
         gate,
         transcripts=[transcript_home(environment())],
     )
+    candidates = note_candidates(project, experiment) if verdict.id else []
     compared = _compared(verdict)
     document = {
         "experiment": experiment,
@@ -89,7 +91,8 @@ def check_answer(project: Project, experiment: str, gate: GateName | None = None
         else f"  {experiment} is already decided: its verdict stands, nothing was recorded."
     )
     then = _next(verdict, next_step(project, experiment)) if verdict.id else ""
-    lines = (head, as_text(verdict.findings), *compared, *notes, shown, then)
+    found = map(candidate_line, candidates)
+    lines = (head, as_text(verdict.findings), *compared, *notes, *found, shown, then)
     return Answer(
         document=document,
         lines=[line for line in lines if line],

@@ -1,8 +1,8 @@
-"""`harness priors list | add | check | export | import`."""
+"""`harness priors list | add | check | activate | refused | retire | export | import`."""
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,13 @@ from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.cli.reading import reading
+from harness.decisions.lessons import activate, candidate_line, history, refused, retire
 from harness.decisions.priors import CHECK_SECONDS, CheckedPrior, check_priors
 from harness.decisions.shared_priors import PRIVATE_WORDS, export_priors, import_priors
+from harness.domain.rules import FORMS, read_rule
 from harness.errors import UsageError
 from harness.files import atomic_write
-from harness.ledger.facts import Prior
+from harness.ledger.facts import Prior, PriorStatus
 
 
 @click.group("priors", cls=CommandGroup)
@@ -32,11 +34,13 @@ def list_command(project: Path, as_json: bool) -> None:
     """List all priors, oldest first; superseded ones too."""
     with reading(project) as opened:
         priors = opened.ledger.priors()
+        since = {one["id"]: one for one in history(opened, priors)}
     lines = [
-        f"{prior.id}  {prior.lesson}{_standing(prior)}\n        {prior.rule}" for prior in priors
+        f"{prior.id}  {prior.lesson}{_standing(prior, since[prior.id])}\n        {prior.rule}"
+        for prior in priors
     ]
     emit(
-        {"priors": [_plain(prior) for prior in priors]},
+        {"priors": [{**_plain(prior), **since[prior.id]} for prior in priors]},
         *(lines or ["no priors yet"]),
         as_json=as_json,
     )
@@ -48,6 +52,12 @@ def list_command(project: Path, as_json: bool) -> None:
 @click.option("--rule", required=True, help="The rule that follows.")
 @click.option("--check", default=None, help="A command that exits 0 while the rule holds.")
 @click.option("--supersedes", default=None, help="The prior that this one replaces, e.g. p-0001.")
+@click.option(
+    "--enforce",
+    default=None,
+    metavar="RULE",
+    help=f"A rule as data, a candidate until it is activated: {'; '.join(FORMS)}.",
+)
 @project_option
 @json_option
 def add(
@@ -56,17 +66,72 @@ def add(
     rule: str,
     check: str | None,
     supersedes: str | None,
+    enforce: str | None,
     project: Path,
     as_json: bool,
 ) -> None:
     """Record a prior. Must be run by a person: others will run its check."""
     by = require_person("priors add", environment())
     words = None if check is None else _words(check)
+    enforced = None if enforce is None else read_rule(enforce).words
     with changing(project) as opened:
         prior = opened.ledger.record_prior(
-            lesson=lesson, evidence=evidence, rule=rule, check=words, by=by, supersedes=supersedes
+            lesson=lesson,
+            evidence=evidence,
+            rule=rule,
+            check=words,
+            by=by,
+            supersedes=supersedes,
+            enforces=enforced,
         )
-    emit(_plain(prior), f"recorded {prior.id}: {prior.lesson}", as_json=as_json)
+    lines = [f"recorded {prior.id}: {prior.lesson}"]
+    lines += [candidate_line(prior)] if enforced else []
+    emit(_plain(prior), *lines, as_json=as_json)
+
+
+_REASON = click.option("--reason", required=True, help="Why; it is recorded.")
+_PRIOR = click.argument("prior")
+
+
+@command.command("activate")
+@_PRIOR
+@_REASON
+@project_option
+@json_option
+def activate_command(prior: str, reason: str, project: Path, as_json: bool) -> None:
+    """Let hooks and gates hold the rule of PRIOR. Must be run by a person."""
+    by = require_person("priors activate", environment())
+    with changing(project) as opened:
+        moved = activate(opened, prior, by=by, reason=reason)
+    emit(_plain(moved), f"{moved.id} is active: {moved.enforces}", as_json=as_json)
+
+
+@command.command("refused")
+@_PRIOR
+@_REASON
+@project_option
+@json_option
+def refused_command(prior: str, reason: str, project: Path, as_json: bool) -> None:
+    """Note that PRIOR refused what was right; the second time retires it. Must be run by a
+    person."""
+    by = require_person("priors refused", environment())
+    with changing(project) as opened:
+        told = refused(opened, prior, by=by, reason=reason)
+    emit(_plain(told), f"{told.id}: noted; it is {told.status}", as_json=as_json)
+
+
+@command.command("retire")
+@_PRIOR
+@_REASON
+@project_option
+@json_option
+def retire_command(prior: str, reason: str, project: Path, as_json: bool) -> None:
+    """Take PRIOR out of force; what happened since it was active is recorded. Must be run by a
+    person."""
+    by = require_person("priors retire", environment())
+    with changing(project) as opened:
+        moved = retire(opened, prior, by=by, reason=reason)
+    emit(_plain(moved), f"{moved.id} is retired: {reason}", as_json=as_json)
 
 
 @command.command("check")
@@ -151,8 +216,16 @@ def _words(check: str) -> list[str]:
         ) from error
 
 
-def _standing(prior: Prior) -> str:
-    return "" if prior.superseded_by is None else f"  (superseded by {prior.superseded_by})"
+def _standing(prior: Prior, since: Mapping[str, Any]) -> str:
+    if prior.superseded_by is not None:
+        return f"  (superseded by {prior.superseded_by})"
+    if prior.enforces is None and prior.status is PriorStatus.ACTIVE:
+        return ""
+    told = [str(prior.status), *([prior.enforces] if prior.enforces else [])]
+    told += [f"came again: {since['recurrences']}"] if since["recurrences"] else []
+    told += [f"refused what was right: {since['refusals']}"] if since["refusals"] else []
+    told += [f"{prior.moves[-1]['reason']}"] if prior.status is PriorStatus.RETIRED else []
+    return f"  ({'; '.join(told)})"
 
 
 def _plain(prior: Prior) -> dict[str, Any]:
@@ -165,6 +238,11 @@ def _plain(prior: Prior) -> dict[str, Any]:
         "by": prior.by,
         "supersedes": prior.supersedes,
         "superseded_by": prior.superseded_by,
+        "status": prior.status,
+        "enforces": prior.enforces,
+        "answers": prior.answers,
+        "moves": list(prior.moves),
+        "refused": list(prior.refusals),
         "at": prior.at,
     }
 

@@ -18,8 +18,10 @@ from harness.cli.output import (
 )
 from harness.cli.tmux_pane import watched_beside
 from harness.cli.train import launcher_option
+from harness.contract.profiles import PROFILES
 from harness.domain.ids import names_experiment
-from harness.driver.loop_runner import expected_night, open_gateway, run_loop
+from harness.domain.prices import MODEL
+from harness.driver.loop_runner import expected_night, open_gateway, profile_of, run_loop
 from harness.driver.scenario_check import require_playable
 from harness.errors import UsageError
 from harness.ledger.facts import LoopEnded
@@ -39,6 +41,12 @@ RECORD = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Record the live sessions in this file.",
 )
+PROFILE = click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    default=None,
+    help="What sessions are given; default: the plan's agents.profile.",
+)
 PARALLEL = click.option(
     "--parallel",
     type=click.IntRange(1, 64),
@@ -53,6 +61,7 @@ PARALLEL = click.option(
 @SCENARIO
 @RECORD
 @PARALLEL
+@PROFILE
 @launcher_option
 @isolation_options
 @project_option
@@ -62,6 +71,7 @@ def command(
     scenario: Path | None,
     record: Path | None,
     parallel: int,
+    profile: str | None,
     launcher: str | None,
     sandbox: str,
     reason: str,
@@ -78,13 +88,14 @@ def command(
             f"`harness run` takes a plan, for its loop of agents; {plan} is an experiment.",
             hint=f"`harness train {plan}` trains it; `harness run plan.md` begins the loop.",
         )
-    _loop(project, plan, scenario, record, parallel, launcher, sandbox, reason, as_json)
+    _loop(project, plan, scenario, record, parallel, profile, launcher, sandbox, reason, as_json)
 
 
 @click.command("continue")
 @SCENARIO
 @RECORD
 @PARALLEL
+@PROFILE
 @launcher_option
 @isolation_options
 @project_option
@@ -93,6 +104,7 @@ def continue_command(
     scenario: Path | None,
     record: Path | None,
     parallel: int,
+    profile: str | None,
     launcher: str | None,
     sandbox: str,
     reason: str,
@@ -100,7 +112,7 @@ def continue_command(
     as_json: bool,
 ) -> None:
     """Resume an interrupted loop: close lost runs, end leftover processes, then run on."""
-    _loop(project, None, scenario, record, parallel, launcher, sandbox, reason, as_json)
+    _loop(project, None, scenario, record, parallel, profile, launcher, sandbox, reason, as_json)
 
 
 def _loop(
@@ -109,6 +121,7 @@ def _loop(
     scenario: Path | None,
     record: Path | None,
     parallel: int,
+    profile: str | None,
     launcher: str | None,
     sandbox: str,
     reason: str,
@@ -122,15 +135,17 @@ def _loop(
             require_playable(scenario, opened)
         else:
             require_no_rehearsal(approved)
+        used = PROFILES[profile or profile_of(approved)]
+        asked = {**environment(), **({MODEL: used.model} if used.model else {})}
         gateway = open_gateway(
             opened,
             approved,
-            environment(),
+            asked,
             scenario=scenario,
             record=record,
         )
         if scenario is None:
-            expected = expected_night(opened, approved, environment())
+            expected = expected_night(opened, approved, asked)
             tell(f"models: {gateway.service.words}\n{expected.words}")
         required = approved.content.get("sandbox") == "required"
         chosen = isolation(opened, sandbox, reason, verb="run", required=required)
@@ -139,7 +154,12 @@ def _loop(
             launching(opened, launcher) as placing,
         ):
             ended: LoopEnded = run_loop(
-                placing, gateway, chosen, on_progress=print_event, parallel=parallel
+                placing,
+                gateway,
+                chosen,
+                on_progress=print_event,
+                parallel=parallel,
+                profile=used,
             )
     document = {"plan": ended.plan, "reason": ended.reason, "detail": ended.detail}
     emit(document, f"stopped: {ended.reason}. {ended.detail}", as_json=as_json)

@@ -21,6 +21,7 @@ from harness.cli.output import (
     sandbox_for,
 )
 from harness.cli.person import session_of
+from harness.decisions.lessons import candidate_line, note_candidates
 from harness.domain.findings import as_text
 from harness.domain.ids import names_experiment
 from harness.domain.launch_options import SKYPILOT
@@ -294,6 +295,7 @@ def order_answer(start: Path, name: str, below: int | None) -> Answer:
 
 
 def _answer(project: Project, experiment: str, report: TrainReport) -> Answer:
+    candidates = note_candidates(project, experiment)
     document = {
         "experiment": experiment,
         "ok": report.ok,
@@ -301,7 +303,8 @@ def _answer(project: Project, experiment: str, report: TrainReport) -> Answer:
         "findings": [finding.plain() for finding in report.findings],
     }
     lines = [f"{run.id}  seed {run.seed}  {run.status}  {run.reason}" for run in report.runs]
-    lines += [as_text(report.findings), next_step(project, experiment).line]
+    lines += [as_text(report.findings), *map(candidate_line, candidates)]
+    lines.append(next_step(project, experiment).line)
     return Answer(
         document=document,
         lines=[line for line in lines if line],

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.domain.plain_text import one_line
+from harness.domain.rules import read_rule
 from harness.errors import UsageError
 from harness.ledger.facts import Prior
 from harness.ledger.facts.decision import LONGEST_HAND_OFF
@@ -49,7 +50,8 @@ def export_priors(project: Project, private: Iterable[str]) -> Exported:
         name = UNNAMED
     taken, left_out = [], []
     for prior in project.ledger.priors(standing=True):
-        texts = (prior.lesson, prior.evidence, prior.rule, prior.by, *(prior.check or ()))
+        texts = [prior.lesson, prior.evidence, prior.rule, prior.by, *(prior.check or ())]
+        texts += filter(None, (prior.enforces, prior.answers))
         if any(word in _folded(" ".join(texts)) for word in words):
             left_out.append(prior.id)
         else:
@@ -70,6 +72,8 @@ def _plain(project: str, prior: Prior) -> dict[str, Any]:
         "evidence": prior.evidence,
         "rule": prior.rule,
         "check": None if prior.check is None else list(prior.check),
+        "enforces": prior.enforces,
+        "answers": prior.answers,
         "by": prior.by,
         "at": prior.at,
     }
@@ -83,10 +87,11 @@ def _folded(text: str) -> str:
 
 def import_priors(project: Project, text: str, *, by: str, checks: bool) -> Imported:
     """Record the priors of the file that do not stand here yet, with where they are from; their
-    checks, which others will run, only with `checks`. Raises UsageError; nothing is recorded
-    then."""
+    checks, which others will run, only with `checks`. A rule as data is a candidate here, whatever
+    it was there. Raises UsageError; nothing is recorded then."""
     entries = _read(text)
-    here = {_key(one.lesson, one.rule) for one in project.ledger.priors(standing=True)}
+    before = [one for one in project.ledger.priors() if one.superseded_by is None]
+    here = {_key(one.lesson, one.rule) for one in before}
     recorded, known = [], []
     for one in entries:
         if _key(one["lesson"], one["rule"]) in here:
@@ -101,6 +106,8 @@ def import_priors(project: Project, text: str, *, by: str, checks: bool) -> Impo
                 evidence=f"{origin}\n{one['evidence'][:room]}",
                 rule=one["rule"],
                 check=one["check"] if checks else None,
+                enforces=one.get("enforces"),
+                answers=one.get("answers"),
                 by=by,
             )
         )
@@ -136,5 +143,10 @@ def _entry(place: int, one: Any, hint: str) -> dict[str, Any]:
     if lacking or not sound:
         wrong = ", ".join(lacking) or "check"
         raise UsageError(f"Prior {place} of the file lacks a text of {wrong}.", hint=hint)
+    for name in ("enforces", "answers"):
+        if not isinstance(one.get(name), str | None):
+            raise UsageError(f"Prior {place}: {name} is no text.", hint=hint)
+    if one.get("enforces") is not None:
+        read_rule(one["enforces"])
     lines = {name: one_line(one[name]) for name in ("lesson", "project", "id", "at", "by")}
     return {**one, **lines, "check": check}

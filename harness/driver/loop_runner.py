@@ -9,6 +9,7 @@ from typing import Any
 from harness.artifacts.locate import Layout
 from harness.artifacts.trees import is_known, own_trees
 from harness.clock import Clock
+from harness.contract.profiles import DEFAULT, PROFILES, Profile
 from harness.domain.grade import Caller, CallerKind
 from harness.domain.notices import Notice
 from harness.domain.prices import model_of
@@ -19,7 +20,7 @@ from harness.driver.environment import session_folders
 from harness.driver.outage import Outage
 from harness.driver.scenario_end import excused, in_scenario
 from harness.driver.session import end_session_processes
-from harness.driver.steps import StepRunner
+from harness.driver.steps import SCOUT, StepRunner
 from harness.driver.supervisors import is_held, is_supervised
 from harness.driver.vouching import vouching
 from harness.errors import HarnessError, RefusedError, UsageError
@@ -36,7 +37,7 @@ from harness.ledger.spending import (
 )
 from harness.loop.load_state import load_state
 from harness.loop.next_step import next_step
-from harness.loop.state import LoopState
+from harness.loop.state import LoopLimits, LoopState
 from harness.loop.steps import SessionStep, Step, StopLoop, StopReason
 from harness.model_gateway.estimate import Night, night
 from harness.model_gateway.gateway import Gateway
@@ -152,9 +153,12 @@ def run_loop(
     parallel: int = 1,
     *,
     waiting: Clock | None = None,
+    profile: Profile | None = None,
 ) -> LoopEnded:
     """Run experiments under the approved plan until `next_step` stops; return the recorded reason.
     Up to `parallel` are open at once: while the oldest trains, sessions start the next ones.
+
+    `profile`: by default the one that the plan names.
 
     Leftovers of an interrupted loop are closed first. Its runs and evaluations are the driver's,
     unless what started it was not isolated. By `waiting`, the project's clock, it waits for a model
@@ -177,7 +181,8 @@ def run_loop(
         gateway.start()
         notifier = Notifier(project, lambda text: on_progress({"event": "notify", "text": text}))
         try:
-            runner = StepRunner(project, gateway, sandbox, on_progress, parallel)
+            used = profile or PROFILES[profile_of(plan)]
+            runner = StepRunner(project, gateway, sandbox, on_progress, parallel, used)
             outage = _outage(plan, waiting or project.clock, on_progress)
             ended = _loop(project, plan, gateway, runner, outage, on_progress)
             _notify_end(notifier, ended)
@@ -297,6 +302,7 @@ def _loop(
             held=lambda experiment: is_held(project, experiment),
             parallel=runner.parallel,
         )
+        state = replace(state, limits=within(state.limits, runner.profile))
         unchanged = unchanged + 1 if state == before else 0
         before = state
         _require_sandbox(state.limits.mode, runner.sandbox)
@@ -311,6 +317,21 @@ def _loop(
         runner.execute(step)
         steps += 1
         write_derived(project)
+
+
+def profile_of(plan: ApprovedPlan) -> str:
+    """The name of the profile that the plan asks for."""
+    name: str = plan.content.get("agents", {}).get("profile", DEFAULT)
+    return name
+
+
+def within(limits: LoopLimits, profile: Profile) -> LoopLimits:
+    """The plan's limits, as far as the profile goes."""
+    most = limits.experiments
+    if profile.experiments is not None:
+        most = min(most, profile.experiments)
+    scouts = limits.references and SCOUT not in profile.without_roles
+    return replace(limits, experiments=most, references=scouts)
 
 
 def _tell_training(state: LoopState, on_progress: OnProgress) -> None:

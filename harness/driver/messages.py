@@ -1,9 +1,11 @@
 """The first message of each session: what is known, what failed before and what to do now."""
 
+import re
 from collections.abc import Sequence
 
 from harness.artifacts.locate import Layout
 from harness.contract.phases import EVIDENCE
+from harness.contract.profiles import BRIEFING_CHARACTERS
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import as_markdown
 from harness.domain.plain_text import code, inline
@@ -13,9 +15,10 @@ from harness.ledger.facts import ApprovedPlan
 from harness.ledger.phases import PhaseView
 from harness.loop.steps import Build, Diagnose, JudgeResult, Scout
 from harness.plans.approved import data_told, objective_of
+from harness.projections.text import BANNER
 
-BRIEFING_CHARACTERS = 8000
 MOST_ALARMS = 20
+_VERDICT = re.compile(r"^## Last verdict\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
 _BESIDE = (
     "once: others train beside it, so do not wait for its end. The files may hold the idea of an"
     " experiment that trains now; each run keeps the code that it was started with"
@@ -156,11 +159,14 @@ def _joined(parts: Sequence[str]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def read_briefing(layout: Layout, most: int = BRIEFING_CHARACTERS) -> str:
-    """BRIEFING.md, cut at a line end if it is longer than `most`; empty if there is none yet."""
+def read_briefing(layout: Layout, most: int = BRIEFING_CHARACTERS, *, verdict: bool = True) -> str:
+    """BRIEFING.md, cut at a line end if it is longer than `most`; empty if there is none yet.
+    Without `verdict` the last one is left out: its findings are told beside it."""
     if not layout.briefing.is_file():
         return ""
-    text = layout.briefing.read_text("utf-8").strip()
+    text = layout.briefing.read_text("utf-8").strip().removeprefix(f"{BANNER}\n\n# Briefing\n\n")
+    if not verdict:
+        text = _VERDICT.sub("", text)
     if len(text) <= most:
         return text
     note = "\n(cut here)"

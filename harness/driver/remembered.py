@@ -4,7 +4,8 @@ what its step is about."""
 import re
 from collections.abc import Iterable
 
-from harness.driver.messages import BRIEFING_CHARACTERS, read_briefing
+from harness.contract.profiles import BRIEFING_CHARACTERS
+from harness.driver.messages import read_briefing
 from harness.ledger.project import Project
 from harness.loop.steps import Build
 from harness.projections.recall import Kind, kin_of, memories, recall, section
@@ -16,8 +17,14 @@ ROOM = 1500
 """Characters of the section; the briefing gives them up where it is long."""
 
 
-def briefing_for(project: Project, step: Build, role: str, hypothesis: str | None) -> str:
-    """The briefing with what is remembered of the step's idea and findings, in at most 8,000
+def briefing_for(
+    project: Project,
+    step: Build,
+    role: str,
+    hypothesis: str | None,
+    most: int = BRIEFING_CHARACTERS,
+) -> str:
+    """The briefing with what is remembered of the step's idea and findings, in at most `most`
     characters."""
     about = [
         hypothesis or "",
@@ -26,11 +33,13 @@ def briefing_for(project: Project, step: Build, role: str, hypothesis: str | Non
     ]
     if not any(about):
         about = [project.plan().content["objective"]]
-    briefing = read_briefing(project.layout)
+    whole = not step.findings
+    briefing = read_briefing(project.layout, most, verdict=whole)
     found = remembered(project, role, step.experiment or step.parent, about, beside=briefing)
     if not found or not briefing:
         return briefing or found
-    return f"{read_briefing(project.layout, BRIEFING_CHARACTERS - len(found) - 2)}\n\n{found}"
+    shorter = read_briefing(project.layout, most - len(found) - 2, verdict=whole)
+    return f"{shorter}\n\n{found}"
 
 
 def remembered(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.artifacts.trees import this_tree
+from harness.contract.profiles import DEFAULT, PROFILES, Profile
 from harness.contract.roles import ROLE_BY_NAME, TOOL_PREFIX
 from harness.domain.sandbox import Sandbox
 from harness.driver import watchdog
@@ -55,15 +56,17 @@ class RoleSessions:
         sandbox: Sandbox,
         say: Say,
         parallel: int = 1,
+        profile: Profile = PROFILES[DEFAULT],
     ) -> None:
         self._project, self._gateway, self._sandbox, self._say = project, gateway, sandbox, say
+        self._profile = profile
         self._parallel = parallel
 
     def run(
         self, step: SessionStep, role_name: str, prompt: str, *, parent: str | None = None
     ) -> ToolContext:
         """Run one session and return its context. Raises GatewayError when the gateway failed."""
-        project, role = self._project, ROLE_BY_NAME[role_name]
+        project, role = self._project, self._profile.of(ROLE_BY_NAME[role_name])
         session = f"{session_name(step)}-{secrets.token_hex(3)}"
         folders = session_folders(project.layout, session)
         folders.create()
@@ -96,6 +99,8 @@ class RoleSessions:
                 folders=folders,
                 launcher=self._launcher(session, folders, key),
                 model=None if role.model == "inherit" else role.model,
+                effort=self._profile.effort,
+                max_turns=self._profile.max_turns,
             )
             self._record_start(step, spec)
             try:
@@ -142,6 +147,8 @@ class RoleSessions:
             retries=self._gateway.retries,
             service=service,
         )
+        if self._profile.cache_1h:
+            environment["ENABLE_PROMPT_CACHING_1H"] = "1"
         return write_launcher(self._sandbox, confined, folders, environment, bundled_cli())
 
     def _record_start(self, step: SessionStep, spec: SessionSpec) -> None:

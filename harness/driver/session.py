@@ -30,6 +30,7 @@ from harness.process import Mark
 
 DISALLOWED = ("SendMessage", "ListAgents")
 """They could reach other sessions on the same machine."""
+NO_ATTRIBUTION = '{"attribution": {"commit": "", "pr": ""}, "includeCoAuthoredBy": false}'
 WATCH_SECONDS = 1.0
 TERM_SECONDS = 5.0
 POLL_SECONDS = 0.05
@@ -65,6 +66,7 @@ class SessionSpec:
     silence_seconds: float = 900.0
     """Time without a message and without a harness tool or hook running, before it is cut."""
     model: str | None = None
+    effort: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,10 +118,13 @@ def _options(
         strict_mcp_config=True,
         permission_mode="dontAsk",
         setting_sources=[],
+        # Nothing is committed in a session, so how commits are signed need not be told each time.
+        settings=NO_ATTRIBUTION,
         max_turns=spec.max_turns,
         hooks=hooks,  # type: ignore[arg-type]  # the SDK spells the event names as literals
         stderr=on_stderr,
         model=spec.model,
+        effort=spec.effort,  # type: ignore[arg-type]  # the table's words are the SDK's
     )
 
 

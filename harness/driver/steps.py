@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.audit.open_sessions import see_sessions
+from harness.contract.profiles import DEFAULT, PROFILES, Profile
 from harness.decisions.experiments import MOVES, decide
+from harness.decisions.lessons import candidate_line, note_candidates
 from harness.decisions.phases import pass_phase, require_due
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import DecisionKind, Verdict, spoken
@@ -64,11 +66,13 @@ class StepRunner:
         sandbox: Sandbox,
         on_progress: OnProgress,
         parallel: int = 1,
+        profile: Profile = PROFILES[DEFAULT],
     ) -> None:
         self._project, self.sandbox, self._on_progress = project, sandbox, on_progress
+        self.profile = profile
         self.parallel = parallel
         """How many experiments may be open at once."""
-        self._sessions = RoleSessions(project, gateway, sandbox, self._say, parallel)
+        self._sessions = RoleSessions(project, gateway, sandbox, self._say, parallel, profile)
         self._table: dict[type, Callable[[Any], None]] = {
             Build: self._build,
             Wait: self._wait,
@@ -97,7 +101,7 @@ class StepRunner:
             if step.experiment is None
             else project.ledger.experiment(step.experiment).hypothesis
         )
-        briefing = briefing_for(project, step, BUILDER, known)
+        briefing = briefing_for(project, step, BUILDER, known, self.profile.briefing)
         record_choice(project, step)
         code = branch_code(project, step.parent) if step.choice is not None else None
         prompt = build_message(
@@ -228,6 +232,8 @@ class StepRunner:
         )
         for finding in verdict.findings:
             self._say(step, f"  [{finding.code}] {finding.message}")
+        for candidate in note_candidates(self._project, step.experiment):
+            self._say(step, f"  {candidate_line(candidate)}")
 
     def _decide(self, step: Decide) -> None:
         decision = decide(

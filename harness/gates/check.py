@@ -224,6 +224,11 @@ def frozen(evidence: GateEvidence) -> Iterator[Finding]:
     yield from evidence.control_changes
 
 
+def taught(evidence: GateEvidence) -> Iterator[Finding]:
+    """What active priors ask for holds."""
+    yield from evidence.taught
+
+
 def ignored_seeds(evidence: GateEvidence) -> Iterator[Finding]:
     """No two seeds gave the same weights."""
     yield from evidence.ignored_seeds
@@ -258,6 +263,7 @@ VALIDATION: tuple[Check, ...] = (
     artifacts.supervisor_findings,
     artifacts.files,
     artifacts.configuration,
+    taught,
     artifacts.run_files,
     artifacts.row_times,
     artifacts.checkpoints,

@@ -34,6 +34,7 @@ from harness.gates.alarms import open_by_run
 from harness.gates.config_changes import config_changes
 from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence, ValidationReference
 from harness.gates.findings import finding
+from harness.gates.prior_rules import taught
 from harness.gates.prose import prose
 from harness.gates.run_evidence import next_idea, read_evidence, run_evidence
 from harness.ledger.facts import ApprovedPlan, Evaluation, RecordedVerdict, TamperingNoticed
@@ -108,6 +109,7 @@ def _collect(
         approved_since=tuple(_approved_since(project, record, approved)),
         tampering=tampering,
         config_changes=tuple(config_changes(project, experiment, counted)),
+        taught=tuple(taught(project, experiment)),
         control_changes=_control_findings(
             project, record, {fact.data["path"] for fact in tampering}, transcripts
         ),

@@ -125,6 +125,8 @@ class GateEvidence(Late):
     approved_since: tuple[Finding, ...] = ()
     """What judges and was changed by approvals since the experiment was opened."""
     tampering: tuple[Finding, ...] = ()
+    taught: tuple[Finding, ...] = ()
+    """What active priors ask for and the experiment does not hold."""
     config_changes: tuple[Finding, ...] = ()
     """What config.yaml says now and did not say when the runs that count were registered."""
     control_changes: tuple[Finding, ...] = ()

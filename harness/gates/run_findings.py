@@ -139,6 +139,12 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "Read it with that in mind: what was trained is in the run's command and code.",
         PASS,
     ),
+    "prior_not_held": FindingKind(
+        "The experiment does not hold what an active prior asks for.",
+        "Change the named value or write the named file, then train again; a person retires a rule"
+        " that is wrong: `harness priors retire`.",
+        FAIL,
+    ),
     "configuration_tried_before": FindingKind(
         "An earlier experiment trained the same code, command, configuration and data.",
         "Change what the hypothesis is about; `harness reproduce` trains a kept one again.",

@@ -102,6 +102,7 @@ REQUESTS: dict[tuple[str, ...], Askable] = {
     ),
     ("decisions",): _COUNTED,
     ("recall",): Askable(values=("--kind", "--experiment", "--limit"), words=-1),
+    ("postmortem",): _COUNTED,
     ("claims", "audit"): Askable(flags=("--git",), values=("--since",), words=-1, files=True),
     ("handoff",): Askable(values=("--note", "--experiment"), words=1, stdin=True),
     ("priors", "list"): Askable(),

@@ -35,6 +35,7 @@ from harness.ledger.facts.experiment import ExperimentLedger
 from harness.ledger.facts.model import ModelLedger
 from harness.ledger.facts.phase import PhaseLedger
 from harness.ledger.facts.plan import PlanLedger
+from harness.ledger.facts.prior import PriorLedger
 from harness.ledger.facts.program import ProgramLedger
 from harness.ledger.facts.release import ReleaseLedger
 from harness.ledger.facts.reproduction import ReproductionLedger
@@ -57,6 +58,7 @@ class Ledger(
     ReproductionLedger,
     PhaseLedger,
     DecisionLedger,
+    PriorLedger,
     SessionLedger,
     ControlLedger,
     ProgramLedger,

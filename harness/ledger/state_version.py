@@ -14,7 +14,7 @@ from harness.ledger.replay import rebuild_state
 from harness.ledger.schema import KEPT, TABLES, Table, facts
 from harness.ledger.store import Connection, Database
 
-STATE_VERSION = 20
+STATE_VERSION = 21
 """Raise it with every change of a state table, or of what a fact does to one."""
 
 

@@ -228,7 +228,7 @@ class Alarms(PlanPart):
 
 
 class Agents(PlanPart):
-    profile: Literal["default"] = "default"
+    profile: Literal["default", "low-token"] = "default"
 
 
 class Plan(PlanPart):

@@ -7,6 +7,7 @@ from harness.domain.plain_text import inline
 from harness.domain.statuses import spoken
 from harness.ledger import Ledger
 from harness.projections.memory_pages import excerpt, prior_line
+from harness.projections.post_mortems import post_mortems
 from harness.projections.scores import metric_of
 from harness.projections.state_page import (
     Overview,
@@ -25,6 +26,7 @@ _DECISIONS = 5
 _NOTES = 6
 _PRIORS = 5
 _HAND_OFFS = 2
+_FAILED = 5
 _TREES = 4
 """Working trees whose experiment is shown, the newest."""
 
@@ -46,6 +48,7 @@ def _facts(ledger: Ledger, overview: Overview, next_steps: str) -> str:
         ["## Next step", "", next_steps],
         ["## Open experiment", "", *_current(ledger, overview)],
         ["## Last verdict", "", *_verdict(overview)],
+        _failures(ledger),
         ["## Last decisions", "", *_decisions(ledger)],
         _priors(ledger),
     )
@@ -72,6 +75,13 @@ def _priors(ledger: Ledger) -> list[str]:
     hidden = len(standing) - _PRIORS
     more = [f"- ... and {hidden} older: `harness priors list`"] if hidden > 0 else []
     return ["## Priors", "", *(prior_line(prior) for prior in standing[-_PRIORS:]), *more]
+
+
+def _failures(ledger: Ledger) -> list[str]:
+    """The newest, each with its class."""
+    newest = [one.id for one in ledger.experiments(newest=_FAILED)]
+    lines = [f"- {one.line}" for one in post_mortems(ledger, newest)[-_FAILED:]]
+    return ["## Failures", "", *lines] if lines else []
 
 
 def _objective(overview: Overview) -> list[str]:

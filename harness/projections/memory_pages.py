@@ -3,7 +3,7 @@
 import shlex
 
 from harness.domain.plain_text import code, inline, quoted
-from harness.ledger.facts import Decision, HandOff, Prior
+from harness.ledger.facts import Decision, HandOff, Prior, PriorStatus
 from harness.projections.text import BANNER, page
 
 HEAD = page([BANNER], ["# Decisions"])
@@ -38,13 +38,17 @@ _LINE = 300
 
 
 def priors_page(priors: list[Prior]) -> str:
-    in_force = [prior for prior in priors if prior.superseded_by is None]
+    in_force = [prior for prior in priors if prior.in_force]
+    waiting = [prior for prior in priors if prior.status is PriorStatus.CANDIDATE]
+    retired = [prior for prior in priors if prior.status is PriorStatus.RETIRED]
     superseded = [prior for prior in priors if prior.superseded_by is not None]
     return page(
         [BANNER],
         ["# Priors"],
         [_INTRODUCTION] if priors else ["None yet."],
         *(block for prior in in_force for block in _prior_blocks(prior)),
+        _listed("Candidates: they enforce nothing until a person activates them", waiting),
+        _listed("Retired", retired),
         (
             [
                 "## Superseded",
@@ -60,6 +64,21 @@ def priors_page(priors: list[Prior]) -> str:
     )
 
 
+def _listed(head: str, priors: list[Prior]) -> list[str]:
+    lines = [
+        f"- {inline(one.id)} {code(one.enforces or one.lesson)} {_why(one)}" for one in priors
+    ]
+    return [f"## {head}", "", *lines] if lines else []
+
+
+def _why(prior: Prior) -> str:
+    moved = prior.moves[-1] if prior.moves else None
+    if moved is None:
+        return inline(prior.evidence, _LINE)
+    again = f"; came again: {moved['recurrences']}" if moved["recurrences"] else ""
+    return inline(f"by {moved['by']}: {moved['reason']}{again}", _LINE)
+
+
 def prior_line(prior: Prior) -> str:
     """One prior for the briefing."""
     return f"- {inline(prior.id)} {inline(f'{prior.lesson} Rule: {prior.rule}', _LINE)}"
@@ -68,6 +87,8 @@ def prior_line(prior: Prior) -> str:
 def _prior_blocks(prior: Prior) -> list[list[str]]:
     check = "none" if prior.check is None else code(shlex.join(prior.check))
     facts = [f"- check: {check}", f"- recorded: {prior.at} by {inline(prior.by)}"]
+    if prior.enforces is not None:
+        facts.append(f"- enforces: {code(prior.enforces)}, since {prior.active_since}")
     if prior.supersedes:
         facts.append(f"- supersedes: {inline(prior.supersedes)}")
     return [

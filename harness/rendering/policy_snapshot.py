@@ -38,6 +38,7 @@ from harness.contract.roles import (
     project_path,
 )
 from harness.domain.records import Experiment
+from harness.domain.rules import read_rule
 from harness.domain.statuses import ExperimentStatus, RunStatus
 from harness.errors import HarnessError
 from harness.files import atomic_write, pretty_json
@@ -114,6 +115,7 @@ def policy_snapshot(
         "harness": [COMMAND],
         "human_verbs": [list(verb) for verb in HUMAN_VERBS],
         "asked_verbs": [list(verb) for verb in ASKED_VERBS],
+        "taught": _taught(project),
         "command": executable(),
         "briefing": layout.relative(layout.briefing),
         "receipts": BY_NAME["receipts"].path,
@@ -183,6 +185,20 @@ def _in_work(
         "open_gate": _open_gate(there, current),
         "standing": standing(there, current),
     }
+
+
+def _taught(project: Project) -> list[dict[str, str]]:
+    """What priors deny that a person activated."""
+    rules = [
+        (prior, read_rule(prior.enforces))
+        for prior in project.ledger.priors(standing=True)
+        if prior.enforces is not None
+    ]
+    return [
+        {"prior": prior.id, "form": rule.form, "pattern": rule.subject, "rule": prior.rule}
+        for prior, rule in rules
+        if rule.form.denies
+    ]
 
 
 def _roles(undecided: Sequence[Experiment], drafts: list[str]) -> dict[str, dict[str, Any]]:

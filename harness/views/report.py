@@ -23,6 +23,7 @@ from harness.ledger.facts import ApprovedPlan, Decision
 from harness.ledger.project import Project
 from harness.ledger.spending import spent
 from harness.plans.approved import plan_of
+from harness.projections.post_mortems import post_mortems
 from harness.views.experiments import reproductions
 from harness.views.report_series import logged_curves, spent_over_time
 from harness.views.snapshot import experiment_row
@@ -121,6 +122,7 @@ def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
         "decisions": made,
         "reproductions": reproductions(project.ledger, record.id),
         "findings": [{name: one[name] for name in _FINDING} for one in row["findings"]],
+        "failures": [one.line for one in post_mortems(project.ledger, [record.id])],
     }
 
 
@@ -139,6 +141,7 @@ def page(document: Mapping[str, Any]) -> str:
         ["## Experiments"],
         *(_table(rows) if rows else [["None yet."]]),
         *_others(document["of_other_plans"]),
+        *_failed(rows),
         ["## Not isolated"],
         _not_isolated(rows),
         ["## Spent"],
@@ -228,6 +231,14 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     yield [line for row in rows for line in _wrapped(_told(row), item=True)]
     if any(row["validation"]["interval"] for row in rows):
         yield ["± is half of the 95% interval."]
+
+
+def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """What went wrong, with its class; nothing where nothing did."""
+    lines = [line for row in rows for one in row["failures"] for line in _wrapped(one, item=True)]
+    if lines:
+        yield ["## What went wrong"]
+        yield lines
 
 
 def _widths(head: Sequence[str], cells: Sequence[Sequence[str]]) -> list[int]:

@@ -83,6 +83,10 @@ def blocks(document: Mapping[str, Any], prose: Sequence[Block] = ()) -> Iterator
     yield Heading(text="Experiments")
     for row in rows:
         yield from _experiment(row, document["series"]["curves"].get(row["experiment"], ()))
+    failures = [line for row in rows for line in row["failures"]]
+    if failures:
+        yield Heading(text="What went wrong")
+        yield Items(texts=failures)
     yield Heading(text="Budget over time")
     yield from _drawn(
         figures.budget(document["series"]["budget"]),

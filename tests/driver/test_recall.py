@@ -119,7 +119,7 @@ def test_a_builder_is_told_of_what_its_findings_are_about(world: World) -> None:
     told = briefing_for(world.project, step, "model-builder", None)
     assert len(told) <= BRIEFING_CHARACTERS
     briefing, _, part = told.partition("## From memory")
-    assert briefing.startswith("<!--")
+    assert briefing.startswith("## Objective")
     assert "the learning rate was ten times too large" in part
     assert "prior p-0001" not in part  # the briefing has it
     assert "p-0001" in briefing

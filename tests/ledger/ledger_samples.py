@@ -18,6 +18,7 @@ from harness.ledger.facts import (
     CheckpointRemoved,
     EvaluationRecorded,
     Fact,
+    FalseRefusalTold,
     GateModeSet,
     HandOffWritten,
     HeldOutQueried,
@@ -32,6 +33,7 @@ from harness.ledger.facts import (
     PhasePassed,
     PhaseReopened,
     PlanApproved,
+    PriorMoved,
     ReproductionJudged,
     RunEnded,
     RunStarted,
@@ -46,6 +48,20 @@ from harness.ledger.facts import (
 )
 from harness.ledger.state import state_tables
 from harness.ledger.store import Connection
+
+ALARM = {
+    "code": "plateau",
+    "severity": "warning",
+    "metric": "train_loss",
+    "row": 7,
+    "place": 7.0,
+    "message": "no new best for 4 rows",
+    "evidence": [],
+    "threshold": "plateau.share",
+    "limit": 0.5,
+    "try": [],
+    "recovered": False,
+}
 
 
 def judge_recorded(digit: str) -> JudgeRecorded:
@@ -323,9 +339,7 @@ def life(
     run = register(ledger, identifier)
     ledger.append(started(identifier, run))
     if keep:
-        ledger.append(
-            AlarmRaised(experiment=identifier, run=run, alarm={"code": "plateau", "row": 7})
-        )
+        ledger.append(AlarmRaised(experiment=identifier, run=run, alarm=ALARM))
         ledger.append(ended(identifier, run, "lost"))
         ledger.resume_run(
             experiment=identifier, run=run, environment={"python": "3.12"}, session=session
@@ -371,6 +385,16 @@ def prior(ledger: Ledger, **fields: Any) -> str:
         **fields,
     }
     return ledger.record_prior(**values).id
+
+
+def prior_told(name: str) -> list[Fact]:
+    """Activated, said to have refused what was right, and retired."""
+    by = {"prior": name, "by": "human:ada"}
+    return [
+        PriorMoved(**by, status="active", reason="twice now", recurrences=0),
+        FalseRefusalTold(**by, reason="0.2 trains well with warm-up"),
+        PriorMoved(**by, status="retired", reason="it refuses what is right", recurrences=1),
+    ]
 
 
 def full_ledger(folder: Path, lives: int = 3, **options: Any) -> Ledger:

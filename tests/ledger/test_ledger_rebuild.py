@@ -9,6 +9,9 @@ from ledger_samples import (
     gate_mode_set,
     ids_renamed,
     judge_recorded,
+    phase_facts,
+    prior,
+    prior_told,
     program,
     read_state,
     register,
@@ -67,6 +70,17 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
         assert [made.outcome for made, _ in ledger.reproductions("exp-0001")] == ["reproduced"]
         ledger.append(benchmark_approved())
         assert ledger.approved_benchmarks() == [benchmark_approved()]
+        for fact in phase_facts():
+            ledger.append(fact)
+        rule = prior(ledger, enforces="config lr below 0.1", answers="non_finite")
+        assert ledger.prior(rule).status == "candidate"
+        for fact in prior_told(rule):
+            ledger.append(fact)
+        told = ledger.prior(rule)
+        assert (told.status, [one["status"] for one in told.moves]) == (
+            "retired",
+            ["active", "retired"],
+        )
         with ledger.connection() as connection:
             assert {fact.kind for fact in facts_in_order(connection)} == set(KINDS)
             replayed = replay(facts_in_order(connection)).tables

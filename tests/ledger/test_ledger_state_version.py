@@ -18,6 +18,8 @@ from ledger_samples import (
     open_ledger,
     phase_facts,
     place,
+    prior,
+    prior_told,
     program,
     read_state,
     register,
@@ -38,7 +40,7 @@ from tests.memory_state import replay
 
 FACTS = Path(__file__).with_name("state_facts.jsonl")
 """Facts as a ledger of STATE_OF's version stored them: the life of `compared_ledger`."""
-STATE_OF = {20: "ce2ed881798b9baa736197df0c7c5f7db283605c7cfa03213fbb473971b72d06"}
+STATE_OF = {21: "5ba1e3872ce25b1ae79106737f456b23f7b711399566768d7f480fc3ad6c7208"}
 """Version -> hash of what FACTS add up to."""
 NEXT = STATE_VERSION + 1
 
@@ -248,6 +250,9 @@ def compared_ledger(folder):
     for fact in phase_facts():
         ledger.append(fact)
     ledger.append(ids_renamed())
+    rule = prior(ledger, enforces="config lr below 0.1", answers="non_finite")
+    for fact in prior_told(rule):
+        ledger.append(fact)
     return ledger
 
 

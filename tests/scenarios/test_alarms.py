@@ -69,20 +69,8 @@ def session(role: str, call: dict[str, Any], *expect: str) -> dict[str, Any]:
     return {"role": role, "experiment": 1, "attempt": 1, "turns": turns}
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Any:
-    root = make_project(tmp_path / "a project")
-    (root / "papers").mkdir()
-    (root / "papers" / "centroids.md").write_text("# 1 Nearest centroids\n", "utf-8")
-    text = PLAN.replace("loop: {", "agents: {profile: default}\nreferences: [papers]\nloop: {", 1)
-    (root / "plan.md").write_text(text, "utf-8")
-    with approved(root, os.environ) as opened:
-        yield opened
-
-
-def test_a_broken_run_is_stopped_explained_and_fixed(
-    project: Project, sandbox: SandboxKind, tmp_path: Path
-) -> None:
+def sessions() -> list[dict[str, Any]]:
+    """A run that breaks, its diagnosis, methods that answer it, and the best candidate."""
     checker = session(
         "training-checker",
         tool("diagnose", "mcp__harness__record_diagnosis", **DIAGNOSIS),
@@ -112,9 +100,24 @@ def test_a_broken_run_is_stopped_explained_and_fixed(
     second = builder(
         2, hypothesis=CHANGE, expect=f"1. {CHANGE} (answers non_finite, confidence high)"
     )
-    scenario = write_scenario(
-        tmp_path / "s.yaml", breaking(), checker, scout, judge, second, oracle(2)
-    )
+    return [breaking(), checker, scout, judge, second, oracle(2)]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Any:
+    root = make_project(tmp_path / "a project")
+    (root / "papers").mkdir()
+    (root / "papers" / "centroids.md").write_text("# 1 Nearest centroids\n", "utf-8")
+    text = PLAN.replace("loop: {", "agents: {profile: default}\nreferences: [papers]\nloop: {", 1)
+    (root / "plan.md").write_text(text, "utf-8")
+    with approved(root, os.environ) as opened:
+        yield opened
+
+
+def test_a_broken_run_is_stopped_explained_and_fixed(
+    project: Project, sandbox: SandboxKind, tmp_path: Path
+) -> None:
+    scenario = write_scenario(tmp_path / "s.yaml", *sessions())
     played = play(project, scenario, sandbox=sandbox)
     ledger, layout = project.ledger, project.layout
     assert played.ended.reason == "target", played.told

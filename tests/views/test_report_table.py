@@ -61,6 +61,7 @@ def document(hypothesis: str, reason: str = "It is.", status: str = "kept") -> d
         "decision": decision,
         "decisions": [decision],
         "reproductions": [],
+        "failures": [],
         "findings": [],
         "resources": {},
     }

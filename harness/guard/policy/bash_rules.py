@@ -9,7 +9,7 @@ from .arguments import Argument, arguments, assigned, expand, remember, table
 from .denials import training_outside, unreadable
 from .git import settings_given, tree_change
 from .language_programs import CODE, SHELLS, is_python, may_write
-from .path_rules import Denial
+from .path_rules import Denial, taught
 from .program_effects import effects
 from .program_starts import Starts
 from .program_text import code_denial
@@ -56,6 +56,7 @@ class BashRules(Starts):
             "HARNESS_PROJECT": [snapshot["root"]],
             "XDG_STATE_HOME": [os.path.dirname(os.path.dirname(snapshot["state"]))],
         }
+        self.taught = [one for one in snapshot.get("taught", ()) if one["form"] == "deny command"]
         self.listed: list[tuple[Argument, tuple[str, ...]]] = []
         """Folders and files whose names an earlier command printed, perhaps for xargs."""
 
@@ -88,6 +89,7 @@ class BashRules(Starts):
             named = next(self.judge.shown(cwd) for cwd in self.cwds if self.judge.write(".", cwd))
         if named is not None:
             self.denials.append(unreadable(self.unsure[0], named))
+        self.learned([text], "*{}*")
 
     def command(self, command: Command, depth: int) -> None:
         words = assigned(command, self.environment)
@@ -121,6 +123,10 @@ class BashRules(Starts):
         if not unwrapped.arguments:
             return
         head, rest = unwrapped.arguments[0], unwrapped.arguments[1:]
+        after = [argument.text for argument in rest]
+        self.learned(
+            [" ".join([name, *after]) for name in (head.text, os.path.basename(head.text))]
+        )
         if (
             unwrapped.wrappers and " " in head.text
         ):  # watch and parallel hand their words to a shell
@@ -144,6 +150,17 @@ class BashRules(Starts):
             self.words([*(Argument(text) for text in alias.split()), *rest], inputs, depth + 1)
             return
         self.program(head.text, rest, inputs, depth, named_by_input=named_by_input)
+
+    def learned(self, lines: list[str], form: str = "{}") -> None:
+        """What a prior denies that a person activated, in any of the spellings of a command."""
+        if not self.taught:
+            return
+        from fnmatch import fnmatchcase
+
+        for one in self.taught:
+            pattern = form.format(one["pattern"])
+            if any(fnmatchcase(line, pattern) for line in lines):
+                self.denials.append(taught(one, f"`{lines[0][:120]}`"))
 
     def program(
         self,

@@ -23,6 +23,17 @@ class Denial(Record):
         self.path = path
 
 
+def taught(one: dict[str, str], what: str, path: str = "") -> Denial:
+    """`one`: an entry of the snapshot's `taught`."""
+    return Denial(
+        "prior_denies",
+        f"{what} is denied by {one['prior']}, which a person activated: {one['rule']}",
+        f"Do it another way; where the rule is wrong, say so in your answer: a person notes it with"
+        f" `harness priors refused {one['prior']}`.",
+        path,
+    )
+
+
 class PathRules:
     """Rules about paths, for one role of one snapshot. `role` is None when the snapshot knows no
     such role."""
@@ -42,6 +53,11 @@ class PathRules:
         self.elsewhere = [place for place in snapshot.get("elsewhere", ()) if place != self.root]
         self.worktrees: list[str] = snapshot.get("worktrees", [])
         self.linkable = [*self.protected, *self.frozen]
+        self.taught = [
+            (self.absolute(one["pattern"]), one)
+            for one in snapshot.get("taught", ())
+            if one["form"] == "deny path"
+        ]
         self.protected += snapshot.get("off_limits", ())
         self.notes: list[str] = snapshot.get("notes", [])
         self.plans = frozenset(map(fold, snapshot.get("plans") or ()))
@@ -94,6 +110,7 @@ class PathRules:
                 denial
                 or self._secret(place, below=below)
                 or (None if own else self._dotted(place))
+                or self._taught(place, below=below)
             )
             if denial:
                 return denial
@@ -107,6 +124,11 @@ class PathRules:
             for known in [*state, *self.hidden, *self.protected, *self.frozen]:
                 if may_meet(whole, known, below=below):
                     return self._secret(known, below=False) or self._denied(known)
+            for known, one in self.taught:
+                if may_meet(whole, known, below=below) or may_meet(
+                    whole, fixed(known), below=True
+                ):
+                    return taught(one, self.shown(known))
         return self._dotted(found[0])
 
     def tree_is_ours(self, cwds: tuple[str, ...]) -> bool:
@@ -122,7 +144,9 @@ class PathRules:
         """The first protected thing that `text` spells out, or None; with `frozen`, the plan's data
         and scorer too."""
         folded = fold(text)
-        for known in [self.state, *self.hidden, *self.protected, *(self.frozen if frozen else [])]:
+        learned = [known for known, _ in self.taught]
+        kept = [*self.frozen, *learned] if frozen else []
+        for known in [self.state, *self.hidden, *self.protected, *kept]:
             name = self.shown(known)
             if _spells(folded, fold(name)):
                 return name
@@ -193,6 +217,14 @@ class PathRules:
                     self._own_files(),
                     place,
                 )
+        return None
+
+    def _taught(self, place: str, *, below: bool) -> Denial | None:
+        """What a prior denies that a person activated."""
+        for known, one in self.taught:
+            above = below and inside(fixed(known), place)
+            if above or matches(fold(place), fold(known), whole=False):
+                return taught(one, self.shown(place), place)
         return None
 
     def _elsewhere(self, place: str) -> str:

@@ -32,6 +32,8 @@ SCHEMA. Paths are relative to `root`, with `/`, unless they are said to be absol
     open_experiment   {id, hypothesis, status, runs, ended, undiagnosed} | null
                                   the one without a decision; ended: runs that ended; undiagnosed:
                                   ids of runs with an open alarm that no diagnosis explains
+    taught            [{prior, form, pattern, rule}]  optional: what active priors deny; form is
+                                  "deny command" or "deny path"
     open_gate         str | null  the gate of it whose verdict awaits a decision
 
 For hooks, and optional: command (absolute path of the `harness` that wrote it), briefing, receipts
@@ -158,6 +160,10 @@ def _damage(snapshot: dict[str, Any]) -> str:
             return f"role {name} lacks writes or code"
         if role.get("tools") is not None and not _texts(role["tools"]):
             return f"role {name} has tools that are not text"
+    for one in snapshot.get("taught", ()):
+        keys = ("prior", "form", "pattern", "rule")
+        if not isinstance(one, dict) or not all(isinstance(one.get(k), str) for k in keys):
+            return "an entry of taught lacks prior, form, pattern or rule"
     experiment = snapshot["open_experiment"]
     if experiment is not None and not all(
         isinstance(experiment.get(key), str) for key in ("id", "hypothesis", "status")

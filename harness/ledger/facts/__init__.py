@@ -18,6 +18,7 @@ from harness.ledger.facts import (
     model,
     phase,
     plan,
+    prior,
     program,
     release,
     reproduction,
@@ -39,8 +40,6 @@ from harness.ledger.facts.decision import (
     HandOff,
     HandOffWritten,
     IdsRenamed,
-    Prior,
-    PriorRecorded,
 )
 from harness.ledger.facts.evaluation import (
     Evaluation,
@@ -63,6 +62,13 @@ from harness.ledger.facts.model import (
 )
 from harness.ledger.facts.phase import LONGEST_NOTE, PhaseNoted, PhasePassed, PhaseReopened
 from harness.ledger.facts.plan import ApprovedPlan, PlanApproved
+from harness.ledger.facts.prior import (
+    FalseRefusalTold,
+    Prior,
+    PriorMoved,
+    PriorRecorded,
+    PriorStatus,
+)
 from harness.ledger.facts.program import (
     BenchmarkApproved,
     Judgement,
@@ -108,6 +114,7 @@ __all__ = [
     "ExperimentMoved",
     "ExperimentOpened",
     "Fact",
+    "FalseRefusalTold",
     "GateModeSet",
     "HandOff",
     "HandOffWritten",
@@ -129,7 +136,9 @@ __all__ = [
     "PhaseReopened",
     "PlanApproved",
     "Prior",
+    "PriorMoved",
     "PriorRecorded",
+    "PriorStatus",
     "Program",
     "RaisedAlarm",
     "RecordedVerdict",
@@ -164,6 +173,7 @@ _FAMILIES = (
     evaluation,
     release,
     decision,
+    prior,
     session,
     control,
     program,

@@ -1,11 +1,9 @@
-"""What is decided and what is remembered: decisions, hand-offs between sessions, and priors."""
+"""What is decided and what is handed on: decisions, and hand-offs between sessions."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from harness.domain.late import dataclass
 from harness.domain.statuses import DecisionKind
-from harness.errors import RefusedError, UsageError
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts.base import (
     LONGEST_LINE,
@@ -145,70 +143,6 @@ class HandOff(HandOffWritten):
     hash: str  # of the fact; names the file that shows it
 
 
-@dataclass(frozen=True, kw_only=True)
-class PriorRecorded(Fact):
-    KIND: ClassVar[str] = "prior_recorded"
-    EXACT: ClassVar[frozenset[str]] = frozenset({"check"})
-    MAKES: ClassVar[tuple[str, ...]] = ("prior",)
-    PAGE: ClassVar[str | None] = "priors"
-    prior: str  # "p-0001", from the ledger
-    lesson: str  # one line
-    evidence: str
-    rule: str
-    check: Sequence[str] | None  # words of a command that ends with 0 as long as the rule holds
-    by: str
-    supersedes: str | None = None
-
-    @classmethod
-    def require(cls, state: State, body: Body) -> None:
-        require_new(state, "priors", body["prior"])
-        require_text("lesson", body["lesson"], LONGEST_LINE)
-        if len(body["lesson"].splitlines()) > 1:
-            raise UsageError(
-                "The lesson has several lines; expected one.",
-                hint="Put the rest into the evidence.",
-            )
-        require_text("evidence", body["evidence"], LONGEST_HAND_OFF)
-        require_text("rule", body["rule"], LONGEST_HAND_OFF)
-        check = body["check"]
-        if check is not None and not (
-            isinstance(check, list) and check and all(isinstance(part, str) for part in check)
-        ):
-            raise UsageError(
-                f"The check is {check!r:.60}; expected the words of a command.",
-                hint="Leave it out or name one.",
-            )
-        if body["supersedes"] is None:
-            return
-        before = require_row(state, "priors", body["supersedes"], "harness priors list")
-        if before["superseded_by"] is not None:
-            raise RefusedError(
-                f"{before['id']} is superseded by {before['superseded_by']} already.",
-                hint=f"Supersede {before['superseded_by']} instead.",
-                code="superseded",
-            )
-
-    @classmethod
-    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
-        row = {"id": body["prior"], "number": tail_number(body["prior"]), "record": body}
-        state.insert("priors", row | log(fact))
-        if body["supersedes"] is not None:
-            existing(state, fact, "priors", body["supersedes"])
-            state.update("priors", (body["supersedes"],), {"superseded_by": body["prior"]})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prior(PriorRecorded):
-    READ: ClassVar[Readers] = {"check": lambda check: None if check is None else tuple(check)}
-    check: tuple[str, ...] | None
-    at: str
-    superseded_by: str | None = None
-
-    @property
-    def id(self) -> str:
-        return self.prior
-
-
 Table(
     "decisions",
     *keys(TEXT, "id"),
@@ -228,16 +162,6 @@ Table(
     *optional(TEXT, "session", "experiment"),
     *required(TEXT, "text"),
     index("hand_offs_at", "at"),
-)
-
-Table(
-    "priors",
-    *keys(TEXT, "id"),
-    *required(INTEGER, "number"),
-    *required(JSON, "record"),
-    *optional(TEXT, "superseded_by"),
-    *log_columns(),
-    index("priors_number", "number"),
 )
 
 
@@ -286,28 +210,9 @@ class DecisionLedger(LedgerPart):
         rows = reversed(self._rows(query))
         return [from_body(HandOff, without(row, "writer", "seq")) for row in rows]
 
-    def priors(self, *, standing: bool = False) -> list[Prior]:
-        """By number; with `standing` without those that a later one supersedes."""
-        among = "WHERE superseded_by IS NULL" if standing else ""
-        query = f"SELECT * FROM priors {among} ORDER BY number"
-        return [_prior(row) for row in self._rows(query)]
-
-    def record_prior(self, **fields: Any) -> Prior:
-        """`fields`: those of PriorRecorded without prior."""
-        with self.transaction() as writer:
-            identifier = f"p-{next_number(writer, 'priors'):04d}"
-            writer.append(PriorRecorded(prior=identifier, **fields))
-            row = writer.state.get("priors", identifier)
-            assert row is not None
-            return _prior(row)
-
 
 def _decision(row: Row) -> Decision:
     return from_body(Decision, row["record"], at=row["at"])
 
 
-def _prior(row: Row) -> Prior:
-    return from_body(Prior, row["record"], at=row["at"], superseded_by=row["superseded_by"])
-
-
-FACTS: tuple[type[Fact], ...] = (DecisionRecorded, HandOffWritten, PriorRecorded, IdsRenamed)
+FACTS: tuple[type[Fact], ...] = (DecisionRecorded, HandOffWritten, IdsRenamed)
