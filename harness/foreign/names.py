@@ -99,7 +99,7 @@ _OTHERS = {
         iterations_since_restore
         timesteps_since_restore
         timesteps_this_iter episodes_this_iter
-        epoch_loaded
+        epoch_loaded best_epoch
     """,
 }
 _PARTS = frozenset(

@@ -11,7 +11,7 @@ _LATEST = 160
 _VALUE = re.compile(r"=|\b(?:step|iter\w*|epoch|loss)\b[\s:]*\d", re.IGNORECASE)
 # After a level: "] train.py:123 ", " | pkg.mod:run:12 - ", " - __main__ - ", " [logging.py:96] ".
 _WRITER = re.compile(
-    r"(?::[\w.]+:)?"
+    r"(?:(?:\|[\w=.-]+)+\]:)?(?::[\w.]+:)?"
     r"[\s\])>:|,-]*(?!\d+epoch:)"
     r"(?:[\[(]?[\w/.<>-]*(?:\.\w+|:[\w<>]+):\d+(?::\w+)?[\])]?[\s|:,>-]+)?"
     r"(?:\[?(?:__main__|\w+(?:\.\w+)+)(?::\w+)*\]?\s*[|:-]+\s+)?"
@@ -28,6 +28,7 @@ _SOURCE = re.compile(
     r"\s*(?:(?:def|class|if|elif|for|while|with|try|except|else|return|assert)\b.*[:\\(,]"
     r"|(?:import|from)\s+\w+(?:\.\w+)*(?:\s+import\b.*|\s+as\b.*)?"
     r"|[@#]\s*\w.*|raise\b.*|return\b.*|print\w*\(.*)\s*\Z"
+    r"|.*\b(?:[Nn]um examples|[Bb]atch size per device|[Gg]radient accumulation steps)\b"
     r"|.*(?:(?<!tensor)\((?:\w+, )*\w+=\w|\w\(\)|\bf['\"].*\{|[+*/]=|\w ?==|\blambda\b|--\w+[ =]\S)"
 )
 SEGMENTS = re.compile("\r|\x08+")

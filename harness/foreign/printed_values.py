@@ -15,7 +15,7 @@ _NUMBER = rf"[-+]?(?:{WHOLE}\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|i
 # may hold its unit.
 _WORD = r"[^\W\d](?:[\w/@%#*+^-]|\.(?=\w)|'(?=s\b))*"
 _PAIR = re.compile(
-    rf"(?<![\w.])(?P<name>{_WORD}(?: {_WORD}){{0,5}})['\"]?"
+    rf"(?<![\w.])(?<!\d/)(?<!/s/)(?P<name>{_WORD}(?: {_WORD}){{0,5}})['\"]?"
     r"(?: ?\((?P<inner>[^()\d|]{1,24})\))?"
     r"(?P<sign>\s*[:=]+>?\s*|\s*->\s*|\s+)['\"]?"
     r"(?:tensor\(|np\.float\d+\(|tf\.Tensor\(|array\()?"

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from harness.detectors.metric_names import MetricRole, role_of
 from harness.foreign.json_lines import are_lines
 from harness.foreign.json_tables import history
-from harness.foreign.log_rows import Row, as_number
+from harness.foreign.log_rows import Row, as_number, flattened, make_row
 from harness.foreign.parser import DocumentParser, LogHead, LogParser
 
 _DONE = ("current_steps", "current_step", "global_step", "step", "steps_done")
@@ -16,6 +17,7 @@ _SECONDS = {
     "duration_s": 1.0,
     "seconds": 1.0,
 }
+_JUDGED = (MetricRole.LOSS, MetricRole.SCORE)
 _NO_TRAINING_S = 60.0
 """A part of a training that took less time has hardly trained."""
 _HEARTBEATS = frozenset(
@@ -49,8 +51,10 @@ class StatusDocument(DocumentParser):
         if not isinstance(document, dict):
             self.warnings.add("it is not a JSON object")
             return []
+        if (row := _measured(document)) is not None:
+            return [row]
         status = document.get("status")
-        row: Row = {"event": "status", "status": status if isinstance(status, str) else None}
+        row = {"event": "status", "status": status if isinstance(status, str) else None}
         step = next(
             (number for name in _DONE if (number := as_number(document.get(name))) is not None),
             None,
@@ -64,6 +68,15 @@ class StatusDocument(DocumentParser):
             )
         self._notes += _hasty(document, "")
         return [row]
+
+
+def _measured(document: Mapping[str, Any]) -> Row | None:
+    """The row of one epoch's or step's metrics, as AllenNLP and transformers leave them."""
+    row = None if "status" in document else make_row(flattened(document))
+    if row is None or ("epoch" not in row and "step" not in row):
+        return None
+    judged = any(role_of(name) in _JUDGED for name in row.get("metrics", {}))
+    return row if judged else None
 
 
 def _hasty(

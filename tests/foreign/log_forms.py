@@ -1071,4 +1071,49 @@ FORMS = (
         keys={"train_loss", "val_loss"},
         last={"train_loss": 2.25, "val_loss": 4.5},
     ),
+    form(
+        "OpenCLIP",
+        "out.log",
+        "2022-05-01,10:00:01 | INFO | Train Epoch: {n} [ 1024/30720 (3%)] Data (t): 0.312 Batch "
+        "(t): 1.024, 999.812/s, 249.9/s/gpu LR: 0.0001 Logit Scale: 14.286 Contrastive_loss: "
+        "{loss} (7.1) Loss: {loss} (7.1)",
+        **FROM_ZERO,
+        keys={"Data (t)", "Logit Scale", "Contrastive_loss", "Loss"},
+        last={"Contrastive_loss": 2.25, "Logit Scale": 14.286},
+    ),
+    form(
+        "nanotron",
+        "train.log",
+        "10/03/2024 10:00:01 [INFO|DP=0|PP=0|TP=0|ip-26-0-1]: iteration: {i} / 800 | "
+        "consumed_tokens: 1.05M | tokens_per_sec: 123K | lm_loss: {loss} | lr: 0.0003 | "
+        "grad_norm: 1.25",
+        unit="iteration",
+        total=800,
+        state="lost",
+        keys={"tokens_per_sec", "lm_loss", "grad_norm"},
+        last={"lm_loss": 2.25, "tokens_per_sec": 123_000},
+    ),
+    form(
+        "Unsloth",
+        "train.log",
+        "{k}\t{loss}",
+        head="   \\\\   /|    Num examples = 51,760 | Num Epochs = 1 | Total steps = 60\n"
+        "O^O/ \\_/ \\    Batch size per device = 2 | Gradient accumulation steps = 4\n"
+        "Step\tTraining Loss\n",
+        place=3,
+        keys={"Training Loss"},
+        last={"Training Loss": 2.25},
+    ),
+    form(
+        "AllenNLP, one epoch's metrics",
+        "metrics_epoch_2.json",
+        "",
+        ends="",
+        head='{"best_epoch": 0, "training_duration": "0:02:10", "epoch": 2,\n'
+        ' "training_loss": 2.25, "validation_accuracy": 0.5}',
+        rows=1,
+        **(FROM_ZERO | {"places": (0, 1, 2)}),
+        keys={"training_loss", "validation_accuracy"},
+        last={"training_loss": 2.25},
+    ),
 )
