@@ -34,6 +34,7 @@ from harness.views.tables import (
     interval_text,
     render_table,
     score_text,
+    status_words,
     value_text,
 )
 
@@ -309,7 +310,7 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
     elsewhere = ", checked elsewhere" if document["checked"] == "elsewhere" else ""
     gate = f" ({spoken(row['gate'])} gate)" if row["gate"] else ""
     head = [
-        f"{row['experiment']}  {row['status']}  {row['hypothesis']}",
+        f"{row['experiment']}  {status_words(row)}  {row['hypothesis']}",
         f"parent   {row['parent'] or '-'}",
         *_of_tree(row["tree"]),
         f"score    {score_text(row)}",

@@ -4,12 +4,15 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 
+LONGEST_WORK_S = 900.0
+"""A tool of ours that takes longer hangs: each waits for less, see LONGEST_WAIT_S."""
+
 
 class Pulse:
-    """Time of the last sign of life; a running harness tool or hook counts as one."""
+    """Time of the last sign of life; a harness tool or hook at work counts as one, for a while."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now, self._last, self._busy = now, now(), 0
+        self._now, self._last, self._busy, self._began = now, now(), 0, 0.0
 
     def beat(self) -> None:
         self._last = self._now()
@@ -17,6 +20,7 @@ class Pulse:
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
         self._busy += 1
+        self._began = self._now()
         try:
             yield
         finally:
@@ -24,4 +28,6 @@ class Pulse:
             self.beat()
 
     def silent_for(self) -> float:
-        return 0.0 if self._busy else self._now() - self._last
+        if self._busy:
+            return max(0.0, self._now() - max(self._last, self._began) - LONGEST_WORK_S)
+        return self._now() - self._last

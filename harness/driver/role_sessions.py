@@ -184,6 +184,7 @@ class RoleSessions:
                     tools=session_tools(context),
                     hooks=guard.hooks(),
                     pulse=context.pulse,
+                    progress=lambda: watchdog.progress(context),
                     on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
                 )
             if outcome.silent:

@@ -85,16 +85,19 @@ def run_session(
     tools: list[OfferedTool],
     hooks: Hooks,
     pulse: Pulse | None = None,
+    progress: Callable[[], object] = lambda: None,
     on_text: Callable[[str], None] = lambda _text: None,
 ) -> SessionOutcome:
     """Run one session to its end. An error of the CLI or the API is an outcome, not an exception.
 
-    `on_text` gets the agent's text. No process of the session is left, also after an interrupt.
+    `on_text` gets the agent's text; `progress` is other from call to call where the session's work
+    went on, however silent it is. No process of the session is left, also after an interrupt.
     """
     stderr: list[str] = []
     options = _options(spec, tools, hooks, stderr.append)
     try:
-        return anyio.run(_drive, spec, options, pulse or Pulse(), stderr, on_text)
+        watch = _SilenceWatchdog(spec, pulse or Pulse(), progress)
+        return anyio.run(_drive, spec, options, watch, stderr, on_text)
     finally:
         end_session_processes(spec.folders, spec.session, grace=0.0)
         if stderr:
@@ -131,18 +134,17 @@ def _options(
 async def _drive(
     spec: SessionSpec,
     options: ClaudeAgentOptions,
-    pulse: Pulse,
+    watch: "_SilenceWatchdog",
     stderr: list[str],
     on_text: Callable[[str], None],
 ) -> SessionOutcome:
     results: list[ResultMessage] = []
-    watch = _SilenceWatchdog(spec, pulse)
     error: ClaudeSDKError | None = None
     async with anyio.create_task_group() as group:
         group.start_soon(watch.run)
         try:
             async for message in query(prompt=spec.prompt, options=options):
-                pulse.beat()
+                watch.pulse.beat()
                 if isinstance(message, ResultMessage):
                     results.append(message)
                 elif isinstance(message, AssistantMessage):
@@ -161,16 +163,26 @@ async def _drive(
 
 
 class _SilenceWatchdog:
-    """Cuts a session that has gone silent."""
+    """Cuts a session that has gone silent, and whose work has not gone on meanwhile either: two
+    readings of it, half the time apart."""
 
-    def __init__(self, spec: SessionSpec, pulse: Pulse) -> None:
-        self._spec, self._pulse, self.cut = spec, pulse, False
+    def __init__(self, spec: SessionSpec, pulse: Pulse, progress: Callable[[], object]) -> None:
+        self._spec, self.pulse, self._progress, self.cut = spec, pulse, progress, False
 
     async def run(self) -> None:
-        interval = min(WATCH_SECONDS, self._spec.silence_seconds / 4)
+        most = self._spec.silence_seconds
+        before: list[object] = []
         while not self.cut:
-            await anyio.sleep(interval)
-            if self._pulse.silent_for() > self._spec.silence_seconds:
+            await anyio.sleep(min(WATCH_SECONDS, most / 4))
+            silent = self.pulse.silent_for()
+            if silent <= most / 2:
+                before = []
+            elif not before:
+                before = [self._progress()]
+            elif silent > most:
+                if self._progress() != before[0]:
+                    self.pulse.beat()
+                    continue
                 self.cut = True
                 # In a thread: waiting for processes must not block the loop that reads their end.
                 await anyio.to_thread.run_sync(

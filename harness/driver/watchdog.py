@@ -44,9 +44,24 @@ def end(context: ToolContext, circles: Circles) -> str:
     return f"{ENDED}: {reason}"
 
 
+def progress(context: ToolContext) -> object:
+    """How far the work of a session is, whatever it says: its experiment's runs and their rows. Not
+    the ledger's position: another tree's loop moves that, too."""
+    if context.current is None:
+        return None
+    project = context.project
+    runs = project.ledger.runs(context.current)
+    paths = [project.layout.run(run.experiment, run.id, "metrics") for run in runs]
+    sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
+    return [(run.id, run.status, size) for run, size in zip(runs, sizes, strict=True)]
+
+
 def silent(context: ToolContext, seconds: float) -> None:
     """A session that was cut for its silence."""
-    reason = f"No message, and no tool or hook of the harness at work, for {seconds:g} s."
+    reason = (
+        f"No message, and no tool or hook of the harness at work, for {seconds:g} s; and in the"
+        " second half of it no run of its experiment went on."
+    )
     _record(context, "End it; its step begins again in a fresh session.", "Wait longer.", reason)
 
 

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
+from harness.domain.statuses import CLOSED_EXPERIMENTS, DecisionKind, ExperimentStatus
 from harness.ledger.chain import StoredFact
 from harness.ledger.facts import KINDS
 from harness.ledger.facts.base import LedgerPart, Rows, listed
@@ -89,11 +89,13 @@ class LedgerViews(LedgerPart):
 
     def checklist_inputs(self, *, dirty_only: bool = True) -> list[dict[str, Any]]:
         """The experiments whose row is out of date (or all), by number, with `parent_summary` and
-        the number of registered runs as `launches`."""
+        the number of registered runs as `launches`, of persons' overrides as `overrides`."""
         among = "WHERE c.dirty = 1" if dirty_only else ""
         return self._rows(
             f"SELECT {_ROW_COLUMNS}, parents.summary AS parent_summary,"
-            " (SELECT count(*) FROM runs WHERE runs.experiment = e.id) AS launches"
+            " (SELECT count(*) FROM runs WHERE runs.experiment = e.id) AS launches,"
+            " (SELECT count(*) FROM decisions AS d WHERE d.experiment = e.id"
+            f" AND d.kind = '{DecisionKind.OVERRIDE}') AS overrides"
             f" FROM experiments AS e {_ROWS_TOO}"
             " LEFT JOIN experiments AS parents ON parents.id = e.parent"
             f" {among} ORDER BY e.number"

@@ -65,7 +65,7 @@ def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None)
         (
             cell(experiment["id"]),
             cell(experiment["parent"]),
-            cell(experiment["status"]),
+            cell(experiment["status"] + (" (OVERRIDE)" if experiment["overrides"] else "")),
             _quoted(experiment["hypothesis"]),
             cell(f"{metric_of(plan)} {scores}" if scores else None),
             cell(change_text(summary, parent)),

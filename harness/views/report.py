@@ -27,7 +27,7 @@ from harness.projections.post_mortems import post_mortems
 from harness.views.experiments import reproductions
 from harness.views.report_series import logged_curves, spent_over_time
 from harness.views.snapshot import experiment_row
-from harness.views.tables import figure, score_text, tier_text
+from harness.views.tables import figure, score_text, status_words, tier_text
 
 WIDTH = 80
 _COLUMNS = ("id", "validation", "held-out", "verdict", "decision", "hypothesis")
@@ -108,8 +108,8 @@ def _experiment(project: Project, record: Experiment) -> dict[str, Any]:
     comparison = verdicts[-1].comparison if verdicts else None
     made = [_plain(one) for one in decided]
     return {
-        **{name: row[name] for name in ("experiment", "status", "hypothesis", "parent", "tier")},
-        **{name: row[name] for name in ("verdict", "gate", "launches")},
+        **{name: row[name] for name in ("experiment", "status", "overridden", "hypothesis")},
+        **{name: row[name] for name in ("parent", "tier", "verdict", "gate", "launches")},
         "resources": merged(
             (run.resources, run.seconds) for run in project.ledger.runs(record.id)
         ),
@@ -215,7 +215,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
             figure(row["validation"]),
             figure(row["held_out"]),
             str(row["verdict"] or "-"),
-            str(row["status"]),
+            status_words(row),
         ]
         for row in rows
     ]

@@ -11,7 +11,7 @@ from harness.domain.statuses import ExperimentStatus
 from harness.views import figures
 from harness.views.drawing import Drawing
 from harness.views.report import again, scored_and_judged
-from harness.views.tables import figure
+from harness.views.tables import figure, status_words
 
 _LONGEST = 600
 LEVELS = (
@@ -151,7 +151,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
                 figure(row["held_out"]),
                 _level(row),
                 str(row["verdict"] or "-"),
-                str(row["status"]),
+                status_words(row),
                 row["parent"] or "-",
             )
             for row in rows
@@ -165,7 +165,7 @@ def _level(row: Mapping[str, Any]) -> str:
 
 
 def _experiment(row: Mapping[str, Any], curves: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
-    yield Heading(text=f"{row['experiment']} ({row['status']})", level=3)
+    yield Heading(text=f"{row['experiment']} ({status_words(row)})", level=3)
     yield Paragraph(text=in_quotes(row["hypothesis"], _LONGEST))
     # Of a kept one they stand at the top.
     if row["status"] != ExperimentStatus.KEPT:

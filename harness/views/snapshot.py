@@ -12,6 +12,7 @@ from harness.domain.late import later
 from harness.domain.records import Experiment
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
+    DecisionKind,
     Split,
     Verdict,
     spoken,
@@ -156,6 +157,7 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
     return {
         "experiment": experiment.id,
         "status": experiment.status,
+        "overridden": overridden_by(project, experiment.id),
         "hypothesis": experiment.hypothesis,
         "parent": experiment.parent,
         "tree": tree_of(project, experiment),
@@ -166,6 +168,14 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "gate": verdict.gate if verdict else None,
         "findings": [*_findings(verdict, stale), *_alarms(project, experiment)],
     }
+
+
+def overridden_by(project: Project, experiment: str) -> str | None:
+    """The person who kept it although a gate did not pass; for ever, whatever came after."""
+    made = [
+        one.by for one in project.ledger.decisions(experiment) if one.kind is DecisionKind.OVERRIDE
+    ]
+    return made[-1] if made else None
 
 
 def _elsewhere(evidence: str | None) -> str | None:

@@ -139,7 +139,7 @@ def experiments_table(rows: Sequence[dict[str, Any]]) -> TableText:
         [
             (
                 row["experiment"],
-                row["status"] + _of_tree(row["tree"]),
+                status_words(row) + _of_tree(row["tree"]),
                 figure(row["validation"]),
                 figure(row["held_out"]),
                 row["verdict"] or "-",
@@ -161,6 +161,12 @@ def _told(row: dict[str, Any]) -> Iterator[str]:
             yield score_text(total)
     if row["findings"] and row["status"] not in CLOSED_EXPERIMENTS:
         yield row["findings"][0]["message"]
+
+
+def status_words(row: Mapping[str, Any]) -> str:
+    """An experiment's status, with who kept it although a gate did not pass."""
+    by = row.get("overridden")
+    return f"{row['status']}, OVERRIDE by {one_line(by, 40)}" if by else str(row["status"])
 
 
 def _of_tree(tree: dict[str, Any] | None) -> str:

@@ -2,11 +2,15 @@
 
 import pytest
 
+from harness.decisions.experiments import decide
 from harness.decisions.person import approve, reject
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError, UsageError
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
+from harness.projections.checklist import checklist_row
+from harness.views.snapshot import experiment_row
+from harness.views.tables import status_words
 from tests.world import InProcess, World
 
 
@@ -152,6 +156,18 @@ def test_w2_a_person_who_goes_on_all_the_same_leaves_the_findings_in_the_record(
     assert [decision.kind for decision in decisions] == [DecisionKind.OVERRIDE, DecisionKind.KEEP]
     assert all(decision.verdict == verdict.id for decision in decisions)
     assert verdict.findings[0].code == "artifact_missing"
+    project = world.project
+    with_findings = experiment_row(project, project.ledger.experiment(judged))
+    assert with_findings["overridden"] == "Ada"
+    assert status_words(with_findings) == "kept, OVERRIDE by Ada"
+    assert "artifact_missing" in {one["code"] for one in with_findings["findings"]}
+    (inputs,) = project.ledger.checklist_inputs(dirty_only=False)
+    assert "| kept (OVERRIDE) |" in checklist_row(inputs, project.plan().content)
+    # What follows does not take it away.
+    words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
+    decide(project, kind="ROLLBACK", experiment=judged, by="Ada", confidence="high", **words)
+    again = experiment_row(project, project.ledger.experiment(judged))
+    assert status_words(again) == "discarded, OVERRIDE by Ada"
 
 
 def test_a_rejection_discards(world: World, judged: str) -> None:

@@ -8,7 +8,7 @@ from claude_agent_sdk import CLIConnectionError, ProcessError, ResultMessage
 
 from harness.contract.roles import ROLE_BY_NAME
 from harness.driver.environment import SESSION, SessionFolders
-from harness.driver.pulse import Pulse
+from harness.driver.pulse import LONGEST_WORK_S, Pulse
 from harness.driver.session import (
     SessionEnding,
     SessionSpec,
@@ -17,6 +17,7 @@ from harness.driver.session import (
     run_session,
     session_processes,
 )
+from harness.driver.tools.definition import LONGEST_WAIT_S
 
 
 def result(**changed: Any) -> ResultMessage:
@@ -90,6 +91,19 @@ def test_work_of_ours_is_a_sign_of_life() -> None:
     assert pulse.silent_for() == 3.0
 
 
+def test_a_tool_of_ours_that_hangs_is_no_sign_of_life_for_ever() -> None:
+    now = [0.0]
+    pulse = Pulse(lambda: now[0])
+    now[0] = 50.0
+    with pulse.working():
+        now[0] = 50.0 + LONGEST_WAIT_S
+        assert pulse.silent_for() == 0.0
+        now[0] = 50.0 + LONGEST_WORK_S + 7
+        assert pulse.silent_for() == 7.0
+        pulse.beat()  # it told of something
+        assert pulse.silent_for() == 0.0
+
+
 def test_a_silent_cli_is_cut_and_nothing_of_it_is_left(tmp_path: Path) -> None:
     folders = SessionFolders(outside=tmp_path / "silent")
     folders.create()
@@ -108,9 +122,11 @@ def test_a_silent_cli_is_cut_and_nothing_of_it_is_left(tmp_path: Path) -> None:
         cwd=tmp_path,
         folders=folders,
         launcher=folders.launcher,
-        silence_seconds=1.0,
+        silence_seconds=0.4,
     )
-    outcome = run_session(spec, tools=[], hooks={})
+    looks = iter(range(3))  # its work goes on at first, and then no more
+    outcome = run_session(spec, tools=[], hooks={}, progress=lambda: next(looks, None))
+    assert next(looks, None) is None, "it was looked at more than once before it was ended"
     assert outcome.outcome is SessionEnding.CUT
     assert "no sign of life" in outcome.detail
     assert session_processes(session) == []

@@ -10,6 +10,7 @@ from harness.domain.statuses import DecisionKind, SandboxKind
 from harness.driver.callbacks import Guard
 from harness.driver.circles import END_AT, NUDGE_AT
 from harness.driver.tool_context import ToolContext
+from harness.driver.watchdog import progress
 from tests.world import World
 
 
@@ -94,3 +95,16 @@ def test_answers_of_any_form_are_compared(talk: Talk) -> None:
     for _ in range(NUDGE_AT):
         assert talk.call([{"type": "text", "text": object.__name__}, None, 1.5]) == {}
     assert talk.call([{"type": "text", "text": object.__name__}, None, 1.5]) != {}
+
+
+def test_rows_and_runs_of_its_experiment_are_the_progress_of_a_silent_session(talk: Talk) -> None:
+    context, world = talk.context, talk.world
+    assert progress(context) is None
+    context.current = world.open().id
+    before = progress(context)
+    world.train(context.current, (0.02,))
+    trained = progress(context)
+    assert trained != before
+    with world.run_path(context.current, "metrics").open("a") as rows:
+        rows.write("{}\n")
+    assert progress(context) != trained

@@ -116,6 +116,17 @@ def test_a_stopped_and_explained_run_refutes_the_hypothesis() -> None:
     assert isinstance(next_step(state(unread, sessions=BUILT)), JudgeResult)
 
 
+def test_a_run_behind_its_parent_refutes_the_hypothesis_without_a_diagnosis() -> None:
+    killed = runs(RunStatus.KILLED, stopped_by="behind_parent")
+    killed = tuple(replace(run, reason="stopped at row 16: 0.5") for run in killed)
+    inconclusive = verdict(Verdict.INCONCLUSIVE)
+    given = judged(1, runs=killed, validation=inconclusive, alarms={})
+    step = next_step(state(given, sessions=(*BUILT, session("judge-1-1"))))
+    assert isinstance(step, Decide)
+    assert step.kind is DecisionKind.DISCARD
+    assert step.reason == "run-01 was stopped at row 16: 0.5; its other seeds were not trained"
+
+
 def test_the_next_build_begins_with_the_ranked_candidates() -> None:
     before = closed(
         1,
