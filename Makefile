@@ -15,7 +15,7 @@ help:
 	@echo "make fuzz    inputs that break a reader, SECONDS=30 a form, RECORD=1 to write the evidence (guided by coverage where atheris is there)"
 	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
 	@echo "make cheats  known cheats and honest work, with all defences off and on, sandboxed and unsandboxed (LANDLOCK=1: in landlock, too)"
-	@echo "make detectors  faults injected into real training, healthy runs and real logs: what the detectors say (20 minutes)"
+	@echo "make detectors  faults injected into real training, healthy runs and real logs: what the detectors say (some minutes)"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another, RECORD=1 to write the evidence)"
 	@echo "make smollm2  the small language model that post-training is proved on (94 MB, Apache-2.0)"
 	@echo "make posttrain  preference tuning end to end with it, over 3 seeds (under ten minutes)"
@@ -72,7 +72,7 @@ cheats: setup
 	  docs/evidence/cheats-unsandboxed.json --out docs/cheats.md && exit $$missed
 
 detectors: setup
-	@echo "training with injected faults and without; about 20 minutes on two cores ..."
+	@echo "training with injected faults and without; some minutes on two cores ..."
 	@OMP_NUM_THREADS=1 $(BIN)/python -m bench.detectors --record --processes $(JOBS)
 
 compat: setup

@@ -61,6 +61,14 @@ DIALECTS = (
         "Swin",
         re.compile(r"\s*Train: \[(?P<epoch>\d+)/(?P<total_epochs>\d+)\]\[(?P<batch>\d+)/\d+\]"),
     ),
+    Dialect(
+        "Kaldi",
+        re.compile(
+            r".*Average objective function for '\S+' for minibatches \d+-(?P<step>\d+)"
+            rf" is (?P<objective>{_N}) over"
+        ),
+        "minibatch",
+    ),
     Dialect("clu", re.compile(r"\s*\[(?P<step>\d+)\] (?=[\w/]+=)")),
     Dialect(
         "Composer",
@@ -79,7 +87,7 @@ DIALECTS = (
 _COUNTERS = ("step", "epoch", "batch", "total_steps", "total_epochs")
 _LETTERS = re.compile(
     r"\d+\||\bs:\d|\depoch| Batch \d|% words"
-    r"|\d\] \w|\[batch=|\bnum_updates\b| avg|\bEp\. |tick \d|Train: |Epoch\[|step = "
+    r"|\d\] \w|\[batch=|minibatches \d|\bnum_updates\b| avg|\bEp\. |tick \d|Train: |Epoch\[|step = "
 )
 
 

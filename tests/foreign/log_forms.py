@@ -1116,4 +1116,14 @@ FORMS = (
         keys={"training_loss", "validation_accuracy"},
         last={"training_loss": 2.25},
     ),
+    form(
+        "Kaldi, nnet3",
+        "train.1.log",
+        "LOG (nnet3-chain-train[5.5]:PrintStatsForThisPhase():nnet-training.cc:351) Average "
+        "objective function for 'output' for minibatches 0-{i} is -{loss} over 10240 frames.",
+        head="LOG (nnet3-chain-train[5.5]:main():nnet3-chain-train.cc:100) Read computation\n",
+        unit="minibatch",
+        keys={"objective"},
+        last={"objective": -2.25},
+    ),
 )
