@@ -92,7 +92,8 @@ def test_a_session_cannot_write_it_in_bwrap_and_is_refused_in_landlock(journey: 
     assert not (site / "planted.pth").exists()
     assert site.is_dir()
     scenario = journey.root / "scenario.yaml"
-    scenario.write_text("sessions: [{role: builder, turns: [{text: done}]}]\n", "utf-8")
+    turns = "turns: [{text: done}, {text: done}]"  # the second one answers a reminder
+    scenario.write_text(f"sessions: [{{role: model-builder, {turns}}}]\n", "utf-8")
     chosen = ["--sandbox", "landlock", "--reason", "a test", "--scenario", str(scenario)]
     refused = harness(journey, "run", *chosen, code=2)["error"]
     assert refused["code"] == "judge_in_reach"

@@ -133,7 +133,7 @@ def test_a_training_that_was_just_started_is_waited_for(journey: Journey) -> Non
     # The last row comes less than a second after the one before.
     assert told.count(" epoch 0 loss ") == 3
     table = journey.harness("watch", "--once", "exp-0001").stdout
-    assert " of " not in table.partition("reason")[2]
+    assert table.partition("reason")[2].count(" 1 of 1 ") == 3
 
 
 CUT = """\

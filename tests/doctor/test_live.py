@@ -58,10 +58,14 @@ def test_hooks_that_are_switched_off_are_seen_by_the_call_that_passes(made: Made
 
 
 def test_one_setting_that_is_not_valid_takes_every_hook_with_it(made: Made):
-    """Nothing in our own entries is wrong, and the CLI says nothing: only starting it tells."""
+    """Nothing in our own entries is wrong, and the CLI says nothing: the file names the setting,
+    and starting the CLI shows what it costs."""
     made.write({**made.settings(), "permissions": "all"})
     report = made.doctor(start_cli=True)
-    assert [check.name for check in report.checks if check.broken] == ["cli_denies"]
+    assert [check.name for check in report.checks if check.broken] == [
+        "settings_accepted",
+        "cli_denies",
+    ]
     assert "permissions" in live(report).message
     assert "Correct that setting" in live(report).hint
 

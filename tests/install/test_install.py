@@ -152,7 +152,7 @@ def test_the_persons_settings_keep_every_key_order_and_permissions(
     person.install(repository)
     text = (repository / SETTINGS).read_bytes()
     value = json.loads(text)
-    assert list(value) == ["permissions", "hooks", "unknown"]
+    assert list(value) == ["permissions", "hooks", "unknown", "statusLine"], "ours is last"
     assert value["unknown"] == {"kept": [1, 2.5, 1e3]}
     assert b"2.50" in text
     assert value["hooks"]["PreToolUse"][0]["hooks"] == [
@@ -428,7 +428,7 @@ def test_what_cannot_be_written_is_named_and_the_next_call_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(change_files, "atomic_write", full)
         with pytest.raises(
-            UsageError, match=r"stop\.py cannot be written: No space left on device"
+            UsageError, match=r"run\.py cannot be written: No space left on device"
         ) as refused:
             person.install(repository)
     assert refused.value.code == "not_writable"

@@ -8,7 +8,7 @@ from ledger_samples import decided, full_ledger, late_clock, open_ledger, place
 
 from harness.errors import LedgerDamagedError, LedgerError, NotFoundError
 from harness.ledger.exchange import export_facts, import_facts
-from harness.ledger.state_version import STATE_VERSION
+from harness.ledger.state_version import MIGRATING, MOVED, STATE_VERSION
 from harness.ledger.verify import verify
 
 
@@ -265,7 +265,9 @@ def test_the_hints_of_another_writers_name_hold(folder):
     ("statement", "words"),
     [
         (f"PRAGMA user_version = {STATE_VERSION + 1}", "has state version"),
-        ("PRAGMA user_version = 2147483647", "has state version"),
+        (f"PRAGMA user_version = {MIGRATING - 1}", "has state version"),
+        (f"PRAGMA user_version = {MIGRATING}", "did not end"),
+        (f"PRAGMA user_version = {MOVED}", "moved to another store"),
         ("PRAGMA application_id = 7", "not one of this harness"),
         ("DROP TABLE facts", "not one of this harness"),
         ("ALTER TABLE facts RENAME TO events", "not one of this harness"),
@@ -274,7 +276,7 @@ def test_the_hints_of_another_writers_name_hold(folder):
 def test_a_change_of_the_versions_is_named_and_nothing_is_made_anew(folder, statement, words):
     run_sql(folder, statement)
     before = (folder / "ledger.db").read_bytes()
-    if "version" in words:
+    if "user_version" in statement:
         with pytest.raises(LedgerError, match=words):
             check(folder)
     else:

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from typing import Any
 
-from toy_project import PREDICT, TRAIN
+from toy_project import PREDICT
 
 from harness.domain.statuses import ExperimentStatus, SandboxKind
 from harness.ledger.project import Project
+from tests.centroids import slow_train
 from tests.mcp_client import McpClient
 from tests.terminal import run_in_terminal
 
@@ -54,7 +55,7 @@ def test_an_experiment_by_tools_and_verbs(project: Project, sandbox: SandboxKind
     with McpClient(root, environment(project, **inside)) as client:
         opened, failed = client.call("open_experiment", **HYPOTHESIS)
         assert not failed
-        (root / "train.py").write_text(TRAIN.replace("SECONDS = 0.0", "SECONDS = 0.4"), "utf-8")
+        (root / "train.py").write_text(slow_train(0.4), "utf-8")
         (root / "predict.py").write_text(PREDICT, "utf-8")
         project.layout.experiment("exp-0001", "config").write_text(
             "model: {kind: centres}\n", "utf-8"
@@ -82,7 +83,9 @@ def test_an_experiment_by_tools_and_verbs(project: Project, sandbox: SandboxKind
     assert (client.process.returncode, client.rest) == (0, "")
 
     judged = verb(project, "gate", "check", "exp-0001", **inside)
-    assert (judged["verdict"], judged["findings"]) == ("PASS", [])
+    # The task is easy, and seeds are drawn anew for each project: some sets of three answer alike.
+    assert judged["verdict"] == "PASS"
+    assert {found["code"] for found in judged["findings"]} <= {"seeds_answer_alike"}
     assert {run.session for run in project.ledger.runs("exp-0001")} == {"5b0c"}
     assert {run.sandbox for run in project.ledger.runs("exp-0001")} == {sandbox.value}
     assert {run.caller for run in project.ledger.runs("exp-0001")} == {"open"}
@@ -122,7 +125,7 @@ def test_runs_outlive_the_server_and_the_next_one_follows_them(
 ) -> None:
     """`claude` is closed while it trains: nothing is lost, also between two seeds."""
     root = project.layout.root
-    (root / "train.py").write_text(TRAIN.replace("SECONDS = 0.0", "SECONDS = 0.6"), "utf-8")
+    (root / "train.py").write_text(slow_train(0.6), "utf-8")
     words = ("--sandbox", sandbox.value, "--reason", "A test.")
     with McpClient(root, environment(project), *words) as first:
         first.call("open_experiment", **HYPOTHESIS)

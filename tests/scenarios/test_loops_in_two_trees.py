@@ -64,8 +64,8 @@ def test_both_end_as_if_alone_and_the_ledger_holds(tmp_path: Path, sandbox: Sand
     commit_all(main)
     trees = {"MAIN": main, "SIDE": add_worktree(main, tmp_path / "side")}
     loops = []
-    for (name, tree), share in zip(trees.items(), ("3 // 4", "2 // 3"), strict=True):
-        train = TRAIN.replace("3 // 4", share) + f"print('OF-TREE-{name}')\n"
+    for (name, tree), share in zip(trees.items(), ("// 4", "// 3"), strict=True):
+        train = TRAIN.replace("// 4", share) + f"print('OF-TREE-{name}')\n"
         said = builder(1, train=train, hypothesis=f"Centres tell them apart, in {name}")
         scenario = write_scenario(tmp_path / f"{name}.yaml", said, oracle(1))
         loops.append(begin(tree, scenario, home, sandbox))

@@ -26,9 +26,11 @@ from harness.domain.statuses import (
     GateName,
     RunStatus,
     SandboxKind,
+    Split,
     Verdict,
 )
 from harness.driver.session import session_processes
+from harness.evaluation.released import released_score
 from harness.files import walk_files
 from harness.ledger.project import Project
 from harness.ledger.verify import verify
@@ -136,7 +138,10 @@ def test_the_good_experiment_passes_on_both_splits_with_recomputed_scores(
     score = verdicts[GateName.HELD_OUT].score
     assert score is not None
     assert score["n_seeds"] == 3
-    assert score["evidence"].startswith("recomputed")
+    own = released_score(project, "exp-0002", project.plan(), Split.HELD_OUT)
+    assert own is not None
+    assert own["evidence"].startswith("recomputed")
+    assert own["mean"] == score["mean"]
 
 
 def test_the_policy_denies_training_by_hand_and_the_plan_and_leaves_receipts(

@@ -288,10 +288,9 @@ class Place:
         return kills
 
     def result(self, experiment: str) -> None:
-        """What a gate asks for besides the runs: the configuration, the evaluation, and a result
-        without claims."""
+        """What a gate asks for besides the runs and their configuration: the evaluation, and a
+        result without claims."""
         folder = self.root / ".harness/experiments" / experiment
-        (folder / "config.yaml").write_text("lr: 0.02\n", "utf-8")
         (folder / "result.md").write_text(
             "---\nclaims: {}\n---\n# Result\n\nIt learned.\n", "utf-8"
         )
