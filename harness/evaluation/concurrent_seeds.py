@@ -17,6 +17,7 @@ from harness.clock import Clock
 from harness.domain.sandbox import Sandbox, machine_share
 from harness.errors import HarnessError
 from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest, evaluate_run
+from harness.evaluation.weights_probe import SeedAnswers
 from harness.process import StoppedError, stopping_at
 from harness.sandbox.reach import accelerators
 
@@ -65,6 +66,8 @@ def evaluated(
     """The outcome of each request, in their order. `doubtful`: whether to ask once more, alone;
     once an answer is the same alone, the others stand. Raises what `evaluate_run` raises, with the
     seed, and what a request's `before_predict` raises, which is called by this thread."""
+    answers = SeedAnswers()
+    requests = [replace(request, answers=answers) for request in requests]
     if at_once < 2:
         for request in requests:
             yield evaluate_run(request, sandbox, clock)

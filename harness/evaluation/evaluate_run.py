@@ -1,7 +1,7 @@
 """One checkpoint, one split, one value, or the findings that say why there is none.
 
-predict runs three times or more (all rows, a tenth of them again, some with other weights), the
-scorer once, in another process.
+predict runs twice or more (all rows, a tenth of them again; with other weights where no other seed
+tells what they answer), the scorer once, in another process.
 Labels are read here and in the scorer's process only. Nothing is recorded here.
 """
 
@@ -35,7 +35,7 @@ from harness.evaluation.split_rows import (
     subset,
 )
 from harness.evaluation.truth import Truth, read_truth
-from harness.evaluation.weights_probe import MOST_ROWS, OtherCheckpoint, WeightsProbe
+from harness.evaluation.weights_probe import OtherCheckpoint, SeedAnswers, WeightsProbe, more_rows
 from harness.files import canonical_json, make_folder, sha256_bytes
 
 _NOTES = frozenset({"weights_not_probed", "seed_ignored", "seeds_are_one"})
@@ -78,6 +78,8 @@ class EvaluationRequest:
     seed: int = 0
     others: tuple[OtherCheckpoint, ...] = ()
     """Those of all other seeds, with other bytes."""
+    answers: SeedAnswers = field(default_factory=SeedAnswers)
+    """Of the seeds that are evaluated with this one: same rows, same `shuffle_seed`."""
     deterministic: bool = False
     """Whether the plan says that training draws nothing at random."""
     root: Path
@@ -203,10 +205,13 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
         # Shuffled: a split may be sorted by label, and then the position tells it.
         everything = shuffled(range(rows.n), f"{request.shuffle_seed}/order/1")
         call = Call(request, command, sandbox, rows, truth)
-        first = predicted(call, everything, "1")
-        if first.columns is None:
-            return _unscored(first.findings, None, first.seconds)
-        again, findings = _predicted_again(call, first.columns)
+        with request.answers.asking((request.checkpoint_hash, request.snapshot.hash)) as told:
+            first = predicted(call, everything, "1")
+            if first.columns is None:
+                return _unscored(first.findings, None, first.seconds)
+            again, findings = _predicted_again(call, first.columns)
+            if not findings:
+                told(first.columns, {*_part(call), *_wide(call)})
         seconds = max(first.seconds, again)
         if not findings:
             findings = _probe(call, first.columns, seconds).findings()
@@ -307,13 +312,13 @@ def _part(call: Call) -> list[int]:
     return subset(call.rows.n, f"{call.request.shuffle_seed}/subset")
 
 
+def _wide(call: Call) -> list[int]:
+    order = shuffled(range(call.rows.n), f"{call.request.shuffle_seed}/wide")
+    return more_rows(_part(call), order)
+
+
 def _probe(call: Call, first: Columns, seconds: float) -> WeightsProbe:
-    request, n = call.request, call.rows.n
-    part = _part(call)
-    among = set(part)
-    others = [
-        row for row in shuffled(range(n), f"{request.shuffle_seed}/wide") if row not in among
-    ]
+    request = call.request
     # Weights without sense may make a model search for ever.
     limit = min(request.limits.predict_seconds, _LEAST_PROBE_S + 2 * seconds)
     limits = replace(request.limits, predict_seconds=limit)
@@ -333,11 +338,12 @@ def _probe(call: Call, first: Columns, seconds: float) -> WeightsProbe:
         other=request.other,
         root=request.root,
         work=request.work,
-        part=part,
-        wide=sorted([*part, *others][:MOST_ROWS]),
+        part=_part(call),
+        wide=_wide(call),
         first=first,
         names=call.rows.names,
         answer=answer,
+        known=lambda digest: request.answers.of((digest, request.snapshot.hash)),
         seed=request.seed,
         others=request.others,
         deterministic=request.deterministic,

@@ -5,17 +5,23 @@ stay, with copies whose weights no working model can ignore, on more rows. A cal
 gives invalid answers on other weights has used them. Not found: a predict that reads its weights
 only to tell them from others.
 
+Seeds that are evaluated together ask nothing twice: what one's weights answered, and repeated, in
+processes of its own is what the other's probe compares with.
+
 Another seed's weights may be the same but for noise. Both are read as data, as `perturbed` does:
 npy, npz, safetensors, torch zip, text; nothing of them runs.
 """
 
+import contextlib
 import json
 import re
+import threading
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +51,52 @@ _STORAGE = re.compile(r"[^/]+/data/\d+\Z")
 _TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 
 
+ByRow = Mapping[str, Mapping[int, Any]]
+"""Column -> row -> what was answered."""
+Key = tuple[str, str]
+"""The hashes of a checkpoint and of the code that answered with it."""
+
+
+def more_rows(part: Sequence[int], order: Sequence[int]) -> list[int]:
+    """`part`, and of all rows in `order` as many as are asked at most."""
+    among = set(part)
+    return sorted([*part, *(row for row in order if row not in among)][:MOST_ROWS])
+
+
+class SeedAnswers:
+    """What the seeds of one evaluation answered, for each other's probe; used by its threads."""
+
+    def __init__(self) -> None:
+        self._change = threading.Condition()
+        self._asked: dict[Key, int] = {}
+        """How many are at it."""
+        self._told: dict[Key, ByRow] = {}
+
+    @contextlib.contextmanager
+    def asking(self, key: Key) -> Iterator[Callable[[Columns, Collection[int]], None]]:
+        """Meanwhile others wait for what is told, of some rows, by the call that this gives."""
+
+        def tell(columns: Columns, rows: Collection[int]) -> None:
+            self._told[key] = {
+                name: {row: values[row] for row in rows} for name, values in columns.items()
+            }
+
+        with self._change:
+            self._asked[key] = self._asked.get(key, 0) + 1
+        try:
+            yield tell
+        finally:
+            with self._change:
+                self._asked[key] -= 1
+                self._change.notify_all()
+
+    def of(self, key: Key) -> ByRow | None:
+        """None of what nobody asks for, and of what gave no answers."""
+        with self._change:
+            self._change.wait_for(lambda: key in self._told or not self._asked.get(key))
+            return self._told.get(key)
+
+
 @dataclass(frozen=True, kw_only=True)
 class OtherCheckpoint:
     """Another seed's, of the same experiment, with other bytes."""
@@ -72,6 +124,8 @@ class WeightsProbe:
     names: Sequence[str]
     """Of all rows."""
     answer: Answer
+    known: Callable[[str], ByRow | None] = lambda _digest: None
+    """What a checkpoint answered already: `part` and `wide` at least."""
     seed: int = 0
     others: tuple[OtherCheckpoint, ...] = ()
     """Those of all other seeds."""
@@ -126,6 +180,9 @@ class WeightsProbe:
 
     def _by_seed(self, other: OtherCheckpoint, rows: Sequence[int]) -> bool | None:
         """Whether its weights give other answers; None when they are not there any more."""
+        if (known := self.known(other.sha256)) is not None:
+            after = {name: [values[row] for row in rows] for name, values in known.items()}
+            return self._apart(after, rows)
         with self._folder() as folder:
             try:
                 copy = copy_checkpoint(
@@ -139,7 +196,9 @@ class WeightsProbe:
         return TemporaryDirectory(dir=self.work, prefix="weights-", ignore_cleanup_errors=True)
 
     def _differs(self, checkpoint: Path, digest: str, rows: Sequence[int]) -> bool:
-        after = self.answer(checkpoint, digest, rows)
+        return self._apart(self.answer(checkpoint, digest, rows), rows)
+
+    def _apart(self, after: Columns | None, rows: Sequence[int]) -> bool:
         if after is None or set(after) != set(self.first):
             return True
         before = {name: [values[row] for row in rows] for name, values in self.first.items()}

@@ -60,12 +60,14 @@ def decimals(values: NDArray[Any]) -> int | None:
     finite = values[np.isfinite(values)]
     if not len(finite) or values.dtype.itemsize > np.dtype(np.float64).itemsize:
         return None
-    texts = [np.format_float_positional(value, trim="-") for value in finite[:_SAMPLE]]
-    places = max(len(text.partition(".")[2]) for text in texts)
     size = len(str(int(min(float(np.abs(finite).max()), 1e18))))
     precise = 7 if values.dtype.itemsize <= np.dtype(np.float32).itemsize else 15
-    if places + size >= precise:
-        return None
+    places = 0
+    for value in finite[:_SAMPLE]:
+        text = np.format_float_positional(value, trim="-")
+        places = max(places, len(text.partition(".")[2]))
+        if places + size >= precise:
+            return None
     rounded = np.round(finite.astype(np.float64), places).astype(finite.dtype)
     return places if np.array_equal(rounded, finite) else None
 

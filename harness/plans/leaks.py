@@ -240,7 +240,7 @@ def _ends(name: str, values: Column) -> Iterator[tuple[str, Column]]:
     """The last bits of whole numbers and of mantissas, and the last decimals."""
     yield from _bits(name, values)
     if values.dtype.kind == "f":
-        decimals = max((_decimals(value) for value in values.tolist()), default=0)
+        decimals = _most_decimals(values.tolist())
         if not 0 < decimals <= _MOST_DECIMALS:
             return
         whole = np.rint(values.astype(np.float64) * 10.0**decimals)
@@ -264,6 +264,16 @@ def _bits(name: str, values: Column) -> Iterator[tuple[str, Column]]:
         return
     for mask in _MASKS:
         yield f"the last {mask.bit_length()} bits of {name!r}", bits & mask
+
+
+def _most_decimals(values: list[float]) -> int:
+    """Of all values; more than `_MOST_DECIMALS` as soon as one has more."""
+    most = 0
+    for value in values:
+        most = max(most, _decimals(value))
+        if most > _MOST_DECIMALS:
+            break
+    return most
 
 
 def _decimals(value: float) -> int:

@@ -7,7 +7,7 @@ was chosen before, so a table that says nothing stays quiet. Some wrong rows are
 is solved from several draws of rows (information sets, Prange 1962).
 """
 
-import math
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -229,10 +229,13 @@ def _paired(
     however many rows are wrong."""
     signs = 1 - 2 * told.astype(np.float32)
     weights = np.zeros((told.shape[1], answers.shape[1]), dtype=np.uint8)
+    # A matrix by its own transpose is half the work.
+    whole = signs.T @ signs
     for number in range(answers.shape[1]):
-        truth = 1 - 2 * answers[:, number].astype(np.float32)
+        zeros = answers[:, number] == 0
+        of_zeros, mean = signs[zeros], 2 * np.float32(zeros.mean()) - 1
         # The first plane is one in all rows: with it a pair is a plane alone.
-        together = (signs * (truth - truth.mean())[:, None]).T @ signs
+        together = 2 * (of_zeros.T @ of_zeros) - (1 + mean) * whole
         np.fill_diagonal(together, 0)
         first, second = divmod(int(np.abs(together).argmax()), told.shape[1])
         weights[[first, second], number] = 1
@@ -253,10 +256,9 @@ def _solution(
     for place in range(width):
         byte, mask = place // 8, np.uint8(128 >> place % 8)
         having = (system[:, byte] & mask) != 0
-        candidates = np.flatnonzero(having & free)
-        if not len(candidates):
+        row = int((having & free).argmax())
+        if not (having[row] and free[row]):
             continue
-        row = int(candidates[0])
         having[row] = False
         system[having] ^= system[row]
         free[row] = False
@@ -285,29 +287,21 @@ def chance(
     test, one-sided."""
     n, ones, said = len(truth), int(truth.sum()), int(guess.sum())
     both = int((truth & guess).sum())
-    whole = _log_choose(n, said)
-    return min(
-        1.0,
-        sum(
-            math.exp(_log_choose(ones, k) + _log_choose(n - ones, said - k) - whole)
-            for k in range(
-                max(
-                    both,
-                    said + ones - n,
-                    0,
-                ),
-                min(
-                    ones,
-                    said,
-                )
-                + 1,
-            )
-        ),
+    logs = _log_factorials(n)
+    together = np.arange(max(both, said + ones - n, 0), min(ones, said) + 1)
+    likely = (
+        _log_choose(logs, ones, together)
+        + _log_choose(logs, n - ones, said - together)
+        - _log_choose(logs, n, said)
     )
+    return min(1.0, float(np.exp(likely).sum()))
 
 
-def _log_choose(
-    n: int,
-    k: int,
-) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+@functools.lru_cache(maxsize=4)
+def _log_factorials(n: int) -> NDArray[np.float64]:
+    """Of 0 to n."""
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, n + 1)))])
+
+
+def _log_choose(logs: NDArray[np.float64], n: int, k: Any) -> Any:
+    return logs[n] - logs[k] - logs[n - k]

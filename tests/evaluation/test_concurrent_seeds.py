@@ -34,11 +34,18 @@ def world(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     world.project.close()
 
 
+@pytest.fixture
+def apart(world: World) -> World:
+    """Its seeds answer many rows otherwise."""
+    world.train("exp-0001", (0.0, 0.4, -0.4))
+    return world
+
+
 class Watched(InProcess):
     """Knows how many run at once, and which seed's weights they have."""
 
     def __init__(self, world: World) -> None:
-        points = world.project.ledger.checkpoints("exp-0001")
+        points = world.project.ledger.checkpoints("exp-0001")[-SEEDS:]
         self.place = {point.id: number for number, point in enumerate(points)}
         self.now, self.most, self.calls = 0, 0, 0
         self.lock = threading.Lock()
@@ -236,3 +243,51 @@ def test_what_stands_is_recorded_as_it_is_however_long_it_took(
     made = evaluate(world, Lucky(world))
     codes = [one.findings[0].code for one in made]
     assert codes == ["predictions_not_reproducible"] * SEEDS
+
+
+class Counting(Watched):
+    """How often each seed's weights were asked, and with how many rows."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.asked: dict[int | None, int] = {}
+
+    def answer(self, place: int | None, *rest: Any, **more: Any) -> Completed:
+        with self.lock:
+            self.asked[place] = self.asked.get(place, 0) + 1
+        return super().answer(place, *rest, **more)
+
+
+def test_what_a_seed_answered_is_not_asked_again_for_anothers_probe(apart: World) -> None:
+    sandbox = Counting(apart)
+    made = evaluate(apart, sandbox)
+    assert all(one.scored for one in made)
+    assert sandbox.asked == dict.fromkeys(range(SEEDS), 2)  # all rows, and a part of them again
+
+
+def test_seeds_that_answer_alike_are_asked_with_changed_weights_all_the_same(world: World) -> None:
+    class Blind(Counting):
+        def answer(self, *rest: Any, **more: Any) -> Completed:
+            made = super().answer(*rest, **more)
+            path = Path(more["environment"][PREDICTIONS])
+            path.write_text(re.sub("down", "up", path.read_text()))
+            return made
+
+    sandbox = Blind(world)
+    made = evaluate(world, sandbox)
+    assert [[found.code for found in one.findings] for one in made] == [["weights_unused"]] * SEEDS
+    assert sandbox.asked[None] >= SEEDS  # of changed weights
+
+
+def test_a_seed_that_gives_no_answers_is_asked_by_the_others_probe(apart: World) -> None:
+    class Torn(Counting):
+        def answer(self, place: int | None, *rest: Any, **more: Any) -> Completed:
+            made = super().answer(place, *rest, **more)
+            if place == 1 and self.asked[1] == 1:
+                Path(more["environment"][PREDICTIONS]).write_text("no predictions")
+            return made
+
+    sandbox = Torn(apart)
+    made = evaluate(apart, sandbox)
+    assert [one.scored for one in made] == [True, False, True]
+    assert sandbox.asked == {0: 2, 1: 2, 2: 2}  # once itself, once for the first one's probe
