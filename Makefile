@@ -5,7 +5,7 @@ DIR ?=
 JOBS ?= 2
 SECONDS ?= 30
 
-.PHONY: help setup demo ray test proofs proofs-ci resume fuzz cheats detectors compat smollm2 posttrain scorecard lint format bench clean
+.PHONY: help setup demo ray test proofs proofs-ci resume fuzz cheats detectors compat smollm2 posttrain live scorecard lint format bench clean
 
 help:
 	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where; LAUNCHER=ray or slurm)"
@@ -19,6 +19,7 @@ help:
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another, RECORD=1 to write the evidence)"
 	@echo "make smollm2  the small language model that post-training is proved on (94 MB, Apache-2.0)"
 	@echo "make posttrain  preference tuning end to end with it, over 3 seeds (under ten minutes)"
+	@echo "make live    the demo's plan with a live model: KEY=an API key, BUDGET=US dollars; its transcript, cost and verdicts into docs/evidence"
 	@echo "make scorecard  docs/SCORECARD.md and the README's list from docs/scorecard.yaml and docs/evidence/"
 	@echo "make lint    ruff, mypy, the order of imports, rendered files, and the numbers that the documents claim"
 	@echo "make bench   ratios to a baseline measured in the same run"
@@ -93,6 +94,10 @@ smollm2: setup
 
 posttrain: smollm2
 	@$(BIN)/python bench/posttrain.py --record
+
+live: setup
+	@test -n "$(KEY)" -a -n "$(BUDGET)" || { echo "make live KEY=... BUDGET=dollars"; exit 2; }
+	@ANTHROPIC_API_KEY='$(KEY)' $(BIN)/python bench/_live.py --budget $(BUDGET)
 
 scorecard: setup
 	@$(BIN)/python docs/scorecard.py

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 
 from harness.contract.profiles import BRIEFING_CHARACTERS
+from harness.domain.findings import as_markdown
 from harness.driver.messages import read_briefing
 from harness.ledger.project import Project
 from harness.loop.steps import Build
@@ -13,6 +14,8 @@ from harness.projections.recall import Kind, kin_of, memories, recall, section
 _NAME = re.compile(r"(?<![\w-])[dp]-\d{4,}")
 _TOLD = (Kind.DECISION, Kind.PRIOR)
 """Kinds that a briefing tells with their words."""
+LEAST = 2000
+"""Characters of a briefing, however long the findings are."""
 ROOM = 1500
 """Characters of the section; the briefing gives them up where it is long."""
 
@@ -25,7 +28,8 @@ def briefing_for(
     most: int = BRIEFING_CHARACTERS,
 ) -> str:
     """The briefing with what is remembered of the step's idea and findings, in at most `most`
-    characters."""
+    characters together with the findings, which are told beside it."""
+    most = max(LEAST, most - len(as_markdown(step.findings)))
     about = [
         hypothesis or "",
         *(idea.text for idea in step.candidates[:1]),
