@@ -39,10 +39,11 @@ BUDGET_LINE = "budget: {"
 KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "OMP_NUM_THREADS")
 
 
-def variables(folder: Path) -> dict[str, str]:
+def variables(folder: Path, key: str) -> dict[str, str]:
     """All that the loop knows of this process's environment."""
+    os.environ["XDG_STATE_HOME"] = str(folder / "state")  # supervisors look there too
     own = {name: os.environ[name] for name in KEPT if name in os.environ}
-    own |= {KEY: os.environ.get(KEY, ""), "XDG_STATE_HOME": str(folder / "state")}
+    own |= {KEY: key, "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
     return own | ({"ANTHROPIC_BASE_URL": os.environ[URL]} if os.environ.get(URL) else {})
 
 
@@ -95,13 +96,14 @@ def main() -> int:
     parser.add_argument("--project", type=Path, help="a prepared project instead of the demo's")
     parser.add_argument("--out", type=Path, default=_record.FOLDER)
     options = parser.parse_args()
-    if not os.environ.get(KEY):
+    key = os.environ.pop(KEY, "")
+    if not key:
         print(f"no {KEY}: nothing was begun; `make live KEY=... BUDGET=5`", file=sys.stderr)
         return 2
     _record.FOLDER = options.out
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        environment = variables(folder)
+        environment = variables(folder, key)
         try:
             root = options.project or prepare(
                 folder / "live",
@@ -118,7 +120,7 @@ def main() -> int:
         redactor = Redactor(names=[folder.name])
         text = told["transcript"].read_text("utf-8")
         redactor.learn(text)
-        written = redactor.text(text).replace(os.environ[KEY], "[key]")
+        written = redactor.text(text).replace(key, "[key]")
         options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "live-transcript.yaml").write_text(written, "utf-8")
         _record.record("live", "make live KEY=... BUDGET=...", figures(told))

@@ -1,4 +1,4 @@
-"""`make live` with a service on loopback that plays a scenario: what it asks, writes and refuses."""
+"""`make live` with a service on loopback that plays a scenario: what it writes and refuses."""
 
 import json
 import os
