@@ -19,9 +19,11 @@ import numpy as np
 import psutil
 import torch
 
+from harness.artifacts.vault_key import NAME
 from harness.decisions.experiments import open_experiment
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
+from harness.files import private_folder
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
 from harness.plans.tables import write_table
@@ -172,8 +174,8 @@ def table(rows: int, seed: int) -> dict[str, np.ndarray]:
 
 @dataclass
 class Place:
-    """An approved project that trains `program`. Seeds are the plan's, so they are the same in
-    every place."""
+    """An approved project that trains `program`. Seeds are drawn of the plan and of the secret
+    tables' hashes, keyed by the vault: with one key they are the same in every place."""
 
     root: Path
     home: Path
@@ -202,6 +204,10 @@ class Place:
         place = cls(root=root, home=folder / "home", environment=given)
         place.home.mkdir()
         with place.project() as project:
+            vault = project.layout.vault
+            private_folder(vault)
+            (vault / NAME).write_bytes(bytes(range(32)))
+            (vault / NAME).chmod(0o600)
             approve_plan(project, root / "plan.md", by="tester")
         return place
 
