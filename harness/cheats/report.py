@@ -121,12 +121,16 @@ def needed(documents: Sequence[Document]) -> dict[str, dict[str, list[str]]]:
     return needs
 
 
+_FILES = {"none": "unsandboxed", "landlock": "landlock"}
+"""As `make cheats` names the evidence of a sandbox."""
+
+
 def page(documents: Sequence[Document]) -> str:
     """docs/cheats.md, from the evidence of a sandboxed and an unsandboxed run."""
     lines = [_HEAD]
     for document in documents:
         counts = figures(document)
-        evidence = "unsandboxed" if document["sandbox"] == "none" else "sandboxed"
+        evidence = _FILES.get(document["sandbox"], "sandboxed")
         lines += [
             f"## With the sandbox `{document['sandbox']}`",
             "",
@@ -134,8 +138,8 @@ def page(documents: Sequence[Document]) -> str:
                 f"Figures: `docs/evidence/cheats-{evidence}.json`."
                 f" {counts['attacks']} attacks, each with its own mechanism;"
                 f" {counts['succeeded_undefended']} succeeded without defences; {counts['caught']}"
-                f" of them were caught ({counts['caught_share']:.1%}), {counts['graded']} were"
-                f" not, and their score says so. {counts['controls']}"
+                f" of them were caught ({counts['caught_share']:.1%}){_not_caught(counts)}."
+                f" {counts['controls']}"
                 f" controls, {counts['controls_refused']} refused."
                 f" Seed {document['seed']}, {document['date']},"
                 f" {document['machine']}.{_of_before(document)}"
@@ -173,6 +177,13 @@ _NEEDED = """\
 `stops` counts the attacks that a defence stops by itself, in each of the runs above. `gets through
 without it` names those that nothing else stops, and in which sandbox (`none` is no sandbox).
 """
+
+
+def _not_caught(counts: Mapping[str, int | float]) -> str:
+    graded = counts["graded"]
+    missed = counts["succeeded_undefended"] - counts["caught"] - graded
+    told = f", {graded} were not, and their score says so" if graded else ""
+    return told + (f", {missed} got through (below)" if missed else "")
 
 
 def _of_before(document: Document) -> str:

@@ -15,7 +15,7 @@ from harness.evaluation.scores import counted_runs
 from harness.gates.findings import outcome_of
 from harness.ledger.project import Project
 from harness.plans.approved import plan_seeds
-from harness.rendering.standing import GO_ON, NextStep, next_step
+from harness.rendering.standing import NextStep, go_on, next_step
 from harness.views.snapshot import split_score
 from harness.views.tables import number, pairs_table, score_text, tier_text
 
@@ -113,14 +113,14 @@ def _judged(gate: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _next(project: Project, record: Experiment, attempt: Attempt) -> NextStep:
-    gate = attempt.gate
+    gate, line = attempt.gate, go_on(project, record.id)
     if attempt.interrupted:
-        return NextStep("go on, completed seeds are not repeated", GO_ON)
+        return NextStep("go on, completed seeds are not repeated", line)
     if attempt.stopped is not None or gate is None:
-        return NextStep("mend it, then go on", GO_ON)
+        return NextStep("mend it, then go on", line)
     step = next_step(project, record.id)
-    if gate["verdict"] == Verdict.PASS or step.command != GO_ON:
+    if gate["verdict"] == Verdict.PASS or step.command != line:
         return step
     found = [Finding.from_plain(one) for one in gate["findings"]]
     wrong = [one for one in found if outcome_of(one) is not Verdict.PASS]
-    return NextStep(f"mend it ({wrong[0].code}), then go on" if wrong else "go on", GO_ON)
+    return NextStep(f"mend it ({wrong[0].code}), then go on" if wrong else "go on", line)

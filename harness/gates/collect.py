@@ -124,10 +124,11 @@ def _approved_since(
     project: Project, experiment: Experiment, approved: ApprovedPlan
 ) -> Iterable[Finding]:
     for plan, words in changed_since(project, approved.name, experiment.plan_version):
+        bits = all(one.startswith("oracle.bits: ") for one in words.split("; "))
         yield finding(
             "approved_anew",
             f"Since {experiment.id} was opened {plan.by} approved version {plan.version} with"
-            f" another judge: {words}.",
+            f" {'other bits' if bits else 'another judge'}: {words}.",
             version=plan.version,
         )
 

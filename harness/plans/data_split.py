@@ -6,6 +6,7 @@ done and the next call says so.
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations, count
@@ -43,6 +44,7 @@ from harness.plans.tables import FORMATS, MAX_BYTES, Table, read_table
 _ID = "id"
 """Predict gets fresh ids under this name, so no input is called so."""
 _NEW_IDS = ("row", "row_id", "row_number")
+_NUMBERING = re.compile(r"row|row_id|row_number|row_\d+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +230,7 @@ def _described(
         part: path.with_name(f"{path.stem}.{part}{path.suffix}").as_posix()
         for part in ("train", "validation", "held_out")
     }
-    no_input = {options.label, options.group, options.time, _ID}
+    no_input = {options.label, options.group, options.time, _ID, *_numbering(table)}
     try:
         data = Data(
             train=places["train"],
@@ -247,6 +249,18 @@ def _described(
             hint="It needs a label, at least one other column, and columns with names.",
         ) from error
     return data, ids
+
+
+def _numbering(table: Table) -> list[str]:
+    """What a split before this one, or somebody else, numbered the rows with: no property."""
+    return [
+        name
+        for name, values in table.columns.items()
+        if _NUMBERING.fullmatch(name)
+        and values.ndim == 1
+        and values.dtype.kind in "iu"
+        and len(np.unique(values)) == table.n
+    ]
 
 
 def _free_names() -> Iterator[str]:
@@ -287,6 +301,7 @@ def _drawn(
         _require_whole(group, parts, options)
     if equal is not None:
         how.append(_copies(equal, parts))
+    how += [f"without {name}, which numbers rows" for name in _numbering(table)]
     return parts, ", ".join(how)
 
 

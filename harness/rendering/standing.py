@@ -148,7 +148,7 @@ def _to_evaluate(project: Project, approved: ApprovedPlan, name: str) -> NextSte
     made = recorded_evaluations(project, name, approved, Split.VALIDATION)
     codes = [found.code for one in made if not one.scored for found in one.findings]
     if any(code.startswith(OF_PREDICT) for code in codes):
-        return NextStep("mend predict", _go_on(project, name))
+        return NextStep("mend predict", go_on(project, name))
     return NextStep("evaluate", f"harness evaluate {name}")
 
 
@@ -167,7 +167,7 @@ def _rejected(words: str, name: str) -> NextStep:
     return NextStep(words, f"harness gate reject {name} --reason TEXT", by_person=True)
 
 
-def _go_on(project: Project, name: str) -> str:
+def go_on(project: Project, name: str) -> str:
     return GO_ON if len(project.undecided()) < 2 else f"harness try {name} --continue"
 
 
@@ -176,7 +176,7 @@ def _after_verdict(project: Project, verdict: RecordedVerdict) -> NextStep:
     if any(found.code == "below_tier" for found in verdict.findings):
         return _rejected("try another hypothesis", name)
     if verdict.verdict is not Verdict.PASS:
-        return NextStep("mend what the gate found", _go_on(project, name))
+        return NextStep("mend what the gate found", go_on(project, name))
     if verdict.gate == GateName.VALIDATION and (verdict.comparison or {}).get("better") is False:
         return _rejected("decide", name)
     # It looks at held-out and asks its gate, where that was not done.

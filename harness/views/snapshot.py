@@ -17,6 +17,7 @@ from harness.domain.statuses import (
     Verdict,
     spoken,
 )
+from harness.errors import HarnessError
 from harness.evaluation.outcome import more_bits
 from harness.evaluation.released import (
     bits_limit,
@@ -31,13 +32,15 @@ from harness.ledger.facts import ApprovedPlan, RecordedVerdict
 from harness.ledger.project import Project
 from harness.ledger.travelling import facts_ahead
 from harness.plans.approved import plan_of
-from harness.rendering.standing import next_step
+from harness.rendering.standing import NextStep, next_step
 from harness.runs.launchers.launcher import is_alive
 
 if TYPE_CHECKING:
     from harness.gates import collect
-else:  # many imports, and often no verdict to ask about
+    from harness.plans import parse
+else:  # many imports, and often no verdict to ask about, and a plan that is approved
     collect = later("harness.gates.collect")
+    parse = later("harness.plans.parse")
 
 ELSEWHERE = "checked elsewhere"
 FEW_BITS = 10.0
@@ -83,8 +86,25 @@ def snapshot(project: Project, *, sandbox: str, newest: int | None = 20) -> dict
     }
 
 
+_CHECK = "harness plan check"
+
+
+def _reads(project: Project, step: NextStep) -> bool:
+    """Whether the plan that is to be checked says all that a plan says; its approval looks at the
+    tables."""
+    path = project.layout.root / (step.command.removeprefix(_CHECK).strip() or "plan.md")
+    try:
+        parse.read_plan(path)
+    except HarnessError:
+        return False
+    return True
+
+
 def _next(project: Project) -> dict[str, str]:
     step = next_step(project)
+    if project.ledger.plan() is None and step.command.startswith(_CHECK) and _reads(project, step):
+        command = step.command.replace(_CHECK, "harness plan approve", 1)
+        step = NextStep("approve the plan", command, by_person=True)
     return {"words": step.words, "command": step.command, "text": step.text}
 
 

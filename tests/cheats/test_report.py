@@ -1,5 +1,6 @@
 """What a document of the benchmark says about itself."""
 
+import re
 from typing import Any
 
 from click.testing import CliRunner
@@ -131,6 +132,18 @@ def test_the_page_shows_what_gets_through():
     assert "nobody looks there" in text
     assert "m \\| n" in text
     assert figures(shown)["caught"] == 1
+    assert "1 of them were caught (50.0%), 1 got through (below). 1 controls" in text
+
+
+def test_each_sandbox_has_its_evidence_and_counts_what_was_not_caught():
+    rows = [row("one"), row("two", caught=False, graded="words")]
+    rows.append(row("three", caught=False, reason="known"))
+    shown = [document(*rows, sandbox=kind) for kind in ("bwrap", "landlock", "none")]
+    text = page(shown)
+    named = re.findall(r"Figures: `docs/evidence/cheats-(\w+)\.json`", text)
+    assert named == ["sandboxed", "landlock", "unsandboxed"]
+    assert "1 were not, and their score says so, 1 got through (below)." in text
+    assert "of them were caught (100.0%). 1 controls" in page([document(row("one"))])
 
 
 def test_a_score_that_says_that_it_was_not_isolated_is_graded_and_neither_stopped_nor_through():

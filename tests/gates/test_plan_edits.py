@@ -158,3 +158,11 @@ def test_of_hidden_labels_a_tier_is_computed_from_the_number_that_was_told(
     approved_again(world, HIDDEN.replace("should: 0.90", "should: 0.85, could: 0.9"))
     assert told() is Tier.COULD
     assert world.project.ledger.bits_told("signs") == spent
+
+
+def test_more_bits_are_called_bits_and_no_other_judge(world: World) -> None:
+    experiment = passed(world)
+    approved_again(world, PLAN.replace("queries: 3", "queries: 3\n  bits: 900"))
+    again = check_gate(world.project, experiment)
+    (told,) = [one.message for one in again.findings if one.code == "approved_anew"]
+    assert "with other bits: oracle.bits: " in told

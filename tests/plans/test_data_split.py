@@ -388,7 +388,7 @@ into place; the original is unlinked."""
 def cut(
     project: Project, path: Path, at: int, after: bool, monkeypatch: pytest.MonkeyPatch
 ) -> bool:
-    countdown = Countdown(at, after=after)
+    countdown = Countdown(at, after=after, below=project.layout.root.parent)
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", countdown.wrap(os.replace))
         patch.setattr(Path, "unlink", countdown.wrap(Path.unlink))
@@ -422,3 +422,14 @@ def test_there_are_as_many_steps_as_are_cut(
     project: Project, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert cut(project, table(root), STEPS + 1, False, monkeypatch) is False
+
+
+def test_the_numbers_of_a_split_before_are_no_input_of_the_next(
+    project: Project, root: Path
+) -> None:
+    path = table(root, row=np.random.default_rng(1).permutation(ROWS), row_2=np.arange(ROWS) // 2)
+    done = split(project, path)
+    assert done.data["held_out"]["inputs"] == ["a", "b", "patient", "day", "row_2"]
+    assert done.data["held_out"]["id"] == "row_id"
+    assert "without row, which numbers rows" in done.how
+    approved_parts(project, root, done)
