@@ -41,8 +41,9 @@ reference = "precomputed"
 max_tokens = 8
 """
 REWARD = """def brevity(completions, **more):
-    return [1 / (1 + len(one[0]["content"])) for one in completions]
+    return [100 / (100 + sum(map(ord, one[0]["content"]))) for one in completions]
 """
+"""By letters, not by their number alone: two answers of one length have no advantage."""
 SMALL = ("max_steps=2", "batch_size=2", "gradient_accumulation=2", "lora_rank=4", "lora_alpha=8")
 SMALL = (*SMALL, "max_seq_length=128")
 
