@@ -147,6 +147,7 @@ IN_CI = (
     "tests/cli/test_predict_time.py",
     "tests/cli/test_scorer_packages.py",
     "tests/cli/test_several_open.py",
+    "tests/cli/test_start_up.py",
     "tests/cli/test_state_closed.py",
     "tests/cli/test_try.py",
     "tests/cli/test_wrong_uses.py",
