@@ -183,7 +183,7 @@ def _not_caught(counts: Mapping[str, int | float]) -> str:
     graded = counts["graded"]
     missed = counts["succeeded_undefended"] - counts["caught"] - graded
     told = f", {graded} were not, and their score says so" if graded else ""
-    return told + (f", {missed} got through (below)" if missed else "")
+    return told + (", the others got through (below)" if missed else "")
 
 
 def _of_before(document: Document) -> str:

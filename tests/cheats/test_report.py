@@ -132,7 +132,7 @@ def test_the_page_shows_what_gets_through():
     assert "nobody looks there" in text
     assert "m \\| n" in text
     assert figures(shown)["caught"] == 1
-    assert "1 of them were caught (50.0%), 1 got through (below). 1 controls" in text
+    assert "1 of them were caught (50.0%), the others got through (below). 1 controls" in text
 
 
 def test_each_sandbox_has_its_evidence_and_counts_what_was_not_caught():
@@ -142,7 +142,7 @@ def test_each_sandbox_has_its_evidence_and_counts_what_was_not_caught():
     text = page(shown)
     named = re.findall(r"Figures: `docs/evidence/cheats-(\w+)\.json`", text)
     assert named == ["sandboxed", "landlock", "unsandboxed"]
-    assert "1 were not, and their score says so, 1 got through (below)." in text
+    assert "1 were not, and their score says so, the others got through (below)." in text
     assert "of them were caught (100.0%). 1 controls" in page([document(row("one"))])
 
 
