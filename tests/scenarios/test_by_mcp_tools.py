@@ -126,6 +126,8 @@ def test_runs_outlive_the_server_and_the_next_one_follows_them(
     """`claude` is closed while it trains: nothing is lost, also between two seeds."""
     root = project.layout.root
     (root / "train.py").write_text(slow_train(0.6), "utf-8")
+    # Without it the trial of predict raises an alarm, which ends the wait.
+    (root / "predict.py").write_text(PREDICT, "utf-8")
     words = ("--sandbox", sandbox.value, "--reason", "A test.")
     with McpClient(root, environment(project), *words) as first:
         first.call("open_experiment", **HYPOTHESIS)
