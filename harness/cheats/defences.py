@@ -185,6 +185,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("denied: ", "hooks"),
     ("artifact_", "file forms"),
     ("link_", "file forms"),
+    ("prior_not_held", "person"),
     ("human_verb", "person"),
     ("no_terminal", "person"),
     ("keep_without_pass", "person"),

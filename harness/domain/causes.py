@@ -76,7 +76,8 @@ CAUSES: dict[str, Cause] = {
     ),
     **_of(
         Cause.RESULT,
-        "below_tier validation_overfitted held_out_too_good improvement_not_confirmed",
+        "below_tier validation_overfitted held_out_too_good improvement_not_confirmed"
+        " behind_parent",
     ),
     **_of(Cause.RULE, "prior_not_held"),
     **_of(Cause.PERSON, "rejected overridden"),

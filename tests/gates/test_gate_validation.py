@@ -420,6 +420,7 @@ def test_the_table_of_faults_covers_every_code_that_a_gate_raises_itself() -> No
         "stopped_by_alarm",
         "result_rejected",
         "weights_unused",
+        "prior_not_held",
     }
     assert own - raised - notes == passed_on
 
