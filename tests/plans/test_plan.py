@@ -169,7 +169,11 @@ def test_all_problems_are_listed_with_line_field_found_expected_and_next_step() 
             "budget: 40",
             "a mapping of keys",
         ),
-        ("profile: default", "profile: fast", "agents.profile: found 'fast', expected default"),
+        (
+            "profile: default",
+            "profile: fast",
+            "agents.profile: found 'fast', expected one of default",
+        ),
         (
             "gates: {mode: auto}",
             "gates: {mode: auto}\nsandbox: strict",
@@ -200,7 +204,7 @@ def test_without_a_person_fewer_seeds_than_tell_experiments_apart_are_refused() 
     ]
     assert parse_plan(PLAN.replace("mode: auto", "mode: full-auto"), where="plan.md").plain()[
         "gates"
-    ] == {"mode": "full-auto"}
+    ] == {"mode": "full-auto", "phases": False}
 
 
 def test_tiers_fall_when_the_metric_is_to_fall() -> None:
