@@ -58,9 +58,9 @@ from trl.experimental.sdpo import SDPOConfig, SDPOTrainer
 from harness.domain.composition import (
     Composition,
     DistillationChannel,
+    FrozenFunction,
     PreferenceChannel,
     RewardChannel,
-    RewardFunction,
     Rollouts,
 )
 from harness.files import sha256_bytes
@@ -282,7 +282,7 @@ def large(bench: Bench, out: Path) -> Figures:
 
 
 def curve(bench: Bench, out: Path) -> Figures:
-    source = RewardFunction(
+    source = FrozenFunction(
         name="evens", file="evens.py", source=EVENS, sha256=sha256_bytes(EVENS.encode())
     )
     reward = RewardChannel(functions=(source,), function_weights=(1.0,))

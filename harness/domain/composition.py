@@ -54,6 +54,12 @@ class Reference(StrEnum):
 
 REWARDS = ("exact_match", "contains")
 """Reward functions of the package; both read the row's `answer`."""
+_LISTS = (
+    ("reward", "functions"),
+    ("reward", "function_weights"),
+    ("distillation", "contexts"),
+    ("rollouts", "tools"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +85,9 @@ class Channel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardFunction:
+class FrozenFunction:
+    """A reward, or a tool that is called in rollouts."""
+
     name: str
     file: str | None = None
     """Relative to the project; None for one of REWARDS, or of a package."""
@@ -94,7 +102,7 @@ class RewardFunction:
 
 @dataclass(frozen=True, kw_only=True)
 class RewardChannel(Channel):
-    functions: tuple[RewardFunction, ...] = tuple(RewardFunction(name=one) for one in REWARDS)
+    functions: tuple[FrozenFunction, ...] = tuple(FrozenFunction(name=one) for one in REWARDS)
     function_weights: tuple[float, ...] = (1.0, 0.5)
     kl: float = 0.0
     """Of the penalty on the divergence from the base model."""
@@ -136,6 +144,10 @@ class Rollouts:
     max_tokens: int = 256
     iterations: int = 1
     """Steps that learn from the same rollouts."""
+    tools: tuple[FrozenFunction, ...] = ()
+    """Of files; the model may call them, and no channel learns what they return."""
+    tool_turns: int = 4
+    """Times in a rollout that tools answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,22 +178,23 @@ class Composition:
 
     def plain(self) -> dict[str, Any]:
         values = asdict(self)
-        values["reward"]["functions"] = [asdict(one) for one in self.reward.functions]
-        for part, name in (("reward", "function_weights"), ("distillation", "contexts")):
+        for part, name in _LISTS:
             values[part][name] = list(values[part][name])
         return values
 
 
 def composition_from(values: Mapping[str, Any]) -> Composition:
-    """The inverse of `Composition.plain`."""
+    """The inverse of `Composition.plain`; one without tools, of before, has none."""
     reward, distillation = dict(values["reward"]), dict(values["distillation"])
-    reward["functions"] = tuple(RewardFunction(**one) for one in reward["functions"])
+    rollouts = dict(values["rollouts"])
+    reward["functions"] = tuple(FrozenFunction(**one) for one in reward["functions"])
     reward["function_weights"] = tuple(reward["function_weights"])
     distillation["contexts"] = tuple(distillation["contexts"])
+    rollouts["tools"] = tuple(FrozenFunction(**one) for one in rollouts.get("tools", ()))
     return Composition(
         reward=RewardChannel(**reward),
         distillation=DistillationChannel(**distillation),
         dpo=PreferenceChannel(**values["dpo"]),
-        rollouts=Rollouts(**values["rollouts"]),
+        rollouts=Rollouts(**rollouts),
         gradients_every=values["gradients_every"],
     )

@@ -24,11 +24,11 @@ from harness.domain.composition import (
     Composition,
     Context,
     DistillationChannel,
+    FrozenFunction,
     Objective,
     PreferenceChannel,
     Reference,
     RewardChannel,
-    RewardFunction,
     Rollouts,
     Teacher,
 )
@@ -57,6 +57,7 @@ NUMBERS: dict[str, Bound] = {
     "rollouts.generations": Bound(default=2, low=2, high=1024, whole=True),
     "rollouts.max_tokens": Bound(default=256, low=1, high=131_072, whole=True),
     "rollouts.iterations": Bound(default=1, low=1, high=100, whole=True),
+    "rollouts.tool_turns": Bound(default=4, low=1, high=1000, whole=True),
     "gradients_every": Bound(default=10, low=0, high=1_000_000, whole=True),
 }
 for _channel in ("reward", "distillation", "dpo"):
@@ -108,6 +109,11 @@ def _consistent(problems: FieldProblems, made: Composition) -> None:
         problems.add(
             "composition", "a channel with a weight above 0", "none", "nothing is learned"
         )
+    if made.rollouts.tools and not made.rolls_out:
+        problems.add("composition.rollouts.tools", "rollouts", "none", "nothing calls them")
+    names = [one.name for one in made.rollouts.tools]
+    if len(set(names)) < len(names):
+        problems.add("composition.rollouts.tools", "names that differ", names, "two are one name")
     functions, weights = made.reward.functions, made.reward.function_weights
     if len(functions) != len(weights):
         expected = f"{len(functions)} numbers, one a function"
@@ -185,6 +191,8 @@ class _Reading:
             return self._word(name, WORDS[name], value)
         if name == "reward.functions":
             return tuple(self._function(one) for one in self._list(name, value))
+        if name == "rollouts.tools":
+            return tuple(self._tool(one) for one in self._list(name, value))
         if name == "reward.function_weights":
             each = self._list(name, value)
             return tuple(
@@ -210,30 +218,39 @@ class _Reading:
         self.problems.add(f"composition.{name}", "a list", value, "it is none, or empty")
         return []
 
-    def _function(self, word: Any) -> RewardFunction:
+    def _function(self, word: Any) -> FrozenFunction:
         """One of REWARDS, `FILE.py:FUNCTION` with the file's text as it is now, or
         `package:DISTRIBUTION:NAME` with the hash of what is installed."""
         if word in REWARDS:
-            return RewardFunction(name=word)
+            return FrozenFunction(name=word)
         if str(word).startswith("package:"):
             return self._packaged(str(word))
-        file, _, name = str(word).rpartition(":")
+        asked = f"{'/'.join(REWARDS)}, FILE.py:FUNCTION or package:DISTRIBUTION:NAME"
+        return self._of_file("reward.functions", str(word), asked)
+
+    def _tool(self, word: Any) -> FrozenFunction:
+        """`FILE.py:FUNCTION`, with a docstring and types: what the model is told of it."""
+        return self._of_file("rollouts.tools", str(word), "FILE.py:FUNCTION", told=True)
+
+    def _of_file(self, place: str, word: str, asked: str, *, told: bool = False) -> FrozenFunction:
+        """With the file's text as it is now."""
+        file, _, name = word.rpartition(":")
         if not file.endswith(".py") or not name.isidentifier():
-            expected = f"{'/'.join(REWARDS)}, FILE.py:FUNCTION or package:DISTRIBUTION:NAME"
-            self.problems.add("composition.reward.functions", expected, word, "unknown")
-            return RewardFunction(name=str(word))
+            self.problems.add(f"composition.{place}", asked, word, "unknown")
+            return FrozenFunction(name=word)
         try:
             source = _text(self.project, file, MOST_SOURCE)
-            fault = _source_fault(source, name, self.project.layout.root / Path(file).parent)
+            folder = self.project.layout.root / Path(file).parent
+            fault = _source_fault(source, name, folder, told=told)
         except (HarnessError, OSError, ValueError) as error:
             source, fault = "", str(error)
         if fault:
             expected = "a file of its own with that function"
-            self.problems.add("composition.reward.functions", expected, word, fault)
+            self.problems.add(f"composition.{place}", expected, word, fault)
         digest = sha256_bytes(source.encode())
-        return RewardFunction(name=name, file=file, sha256=digest, source=source)
+        return FrozenFunction(name=name, file=file, sha256=digest, source=source)
 
-    def _packaged(self, word: str) -> RewardFunction:
+    def _packaged(self, word: str) -> FrozenFunction:
         """As the project's interpreter has it."""
         _, package, name = (*word.split(":", 2), "", "")[:3]
         told: Any = {"error": "it names no package and function"}
@@ -242,8 +259,8 @@ class _Reading:
         if error := told.get("error"):
             expected = "package:DISTRIBUTION:NAME, installed, with that entry point"
             self.problems.add("composition.reward.functions", expected, word, str(error))
-            return RewardFunction(name=word)
-        return RewardFunction(
+            return FrozenFunction(name=word)
+        return FrozenFunction(
             name=name, package=package, version=told["version"], sha256=told["sha256"]
         )
 
@@ -264,14 +281,18 @@ def _of_interpreter(project: Project, package: str, name: str) -> Any:
         return {"error": one_line(told[-1] if told else "no answer", 200)}
 
 
-def _source_fault(source: str, name: str, folder: Path) -> str:
-    """Why the source cannot be a reward function by itself, or nothing."""
+def _source_fault(source: str, name: str, folder: Path, *, told: bool) -> str:
+    """Why the source cannot be a function by itself, or, if `told`, one that a model is told of; or
+    nothing."""
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}"
-    if not any(isinstance(one, ast.FunctionDef) and one.name == name for one in tree.body):
+    named = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name]
+    if not named:
         return f"it has no function {name}"
+    if told and (missing := _untold(named[-1])):
+        return f"{name} has no {missing}, and the model is told of it by that"
     for node in ast.walk(tree):
         modules = [one.name for one in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
@@ -281,6 +302,20 @@ def _source_fault(source: str, name: str, folder: Path) -> str:
             if not top or (folder / f"{top}.py").exists() or (folder / top).is_dir():
                 return f"it imports {module} of the project; only this file is kept"
     return ""
+
+
+def _untold(function: ast.FunctionDef) -> str:
+    """What the description of a tool is made of, and the function has not; or nothing."""
+    words = function.args
+    each = [*words.posonlyargs, *words.args, *words.kwonlyargs]
+    bare = [one.arg for one in each if one.annotation is None]
+    if bare:
+        return f"type for {bare[0]}"
+    text = ast.get_docstring(function) or ""
+    if not text:
+        return "docstring"
+    lacking = [one.arg for one in each if f"{one.arg}:" not in text]
+    return f"line `{lacking[0]}: ...` under Args: in its docstring" if lacking else ""
 
 
 def teacher_of(made: Composition) -> str | None:

@@ -52,6 +52,7 @@ from harness.training.teachers import (
     head_of,
     privileged,
 )
+from harness.training.tools import asked_with
 
 Inputs = dict[str, Any]
 _OF_REWARDS = ("reward", "reward_std", "frac_reward_zero_std")
@@ -151,20 +152,21 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
             success=distillation.success,
         )
         ids, mask = out["completion_ids"], out["completion_mask"]
+        learned = _learned(out)
         room = self.channels.longest - ids.shape[1]
         prompts, taught = [], torch.zeros(len(rows), device=ids.device)
         for place, (row, text) in enumerate(zip(rows, shown, strict=True)):
             told = row["text"] if text is None else privileged(row["text"], text)
-            prompt = prompt_ids(self.processing_class, told)
+            prompt = prompt_ids(self.processing_class, asked_with(told, self.tools))
             fits = len(prompt) <= room
             taught[place] = float(text is not None and fits)
             prompts.append(prompt if fits else prompt[:1])
         teacher_ids, teacher_mask = before_completions(
             prompts, (ids, mask), self.processing_class.pad_token_id
         )
-        counted = mask * taught.unsqueeze(1)
+        counted = learned * taught.unsqueeze(1)
         if distillation.average == Average.SEQUENCES:
-            counted = counted / mask.sum(1, keepdim=True).clamp(min=1)
+            counted = counted / learned.sum(1, keepdim=True).clamp(min=1)
         return {
             "teacher_ids": teacher_ids,
             "teacher_mask": teacher_mask,
@@ -267,7 +269,7 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
             states = self.channels.teacher.hidden(
                 inputs["teacher_ids"][rows], inputs["teacher_mask"][rows]
             )
-        return _predicting(states, inputs["completion_mask"][rows])
+        return _predicting(states, _learned(inputs)[rows])
 
     def _forward(self, model: Any, inputs: Inputs) -> None:
         """The student's own pass, where the reward channel makes none."""
@@ -283,7 +285,7 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         assert self.channels.teacher is not None
         assert self._states is not None
         rows = inputs["taught"] > 0
-        mask = inputs["completion_mask"][rows]
+        mask = _learned(inputs)[rows]
         weights = inputs["token_weights"][rows]
         then = inputs.get("old_per_token_logps")
         if then is not None:
@@ -361,6 +363,13 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         super()._load_from_checkpoint(resume_from_checkpoint, model)
         if self.channels is not None and self.channels.teacher is not None:
             self.channels.teacher.load(Path(resume_from_checkpoint))
+
+
+def _learned(inputs: Inputs) -> torch.Tensor:
+    """Mask of the completions' tokens that the model wrote, shape (rows, completion): not of what
+    tools returned."""
+    mask: torch.Tensor = inputs["completion_mask"]
+    return mask * inputs["tool_mask"] if "tool_mask" in inputs else mask
 
 
 def _predicting(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -5,16 +5,16 @@ ours have a name; those of a project are the text of a file that its specificati
 other packages are entry points, frozen by the hash of the package.
 """
 
-import importlib.util
 from collections.abc import (
     Callable,
     Sequence,
 )
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from harness.domain.composition import RewardFunction
+from harness.domain.composition import FrozenFunction
 from harness.errors import (
     RunError,
     UsageError,
@@ -51,21 +51,22 @@ def nothing(completions: Sequence[Any], **_more: Any) -> list[float | None]:
 NAMED: dict[str, Reward] = {"exact_match": exact_match, "contains": contains}
 
 
-def reward_functions(wanted: Sequence[RewardFunction], folder: Path) -> list[Reward]:
+def reward_functions(wanted: Sequence[FrozenFunction], folder: Path) -> list[Reward]:
     """Sources are written to `folder`, where a traceback finds their lines. Raises RunError for a
     source or a package that is not what its hash says, UsageError for one without the function."""
     return [_function(one, folder / f"{place}.py") for place, one in enumerate(wanted)]
 
 
-def _function(wanted: RewardFunction, path: Path) -> Reward:
+def _function(wanted: FrozenFunction, path: Path) -> Reward:
     if wanted.package is not None:
         return _of_package(wanted)
-    return NAMED[wanted.name] if wanted.source is None else _of_source(wanted, path)
+    return NAMED[wanted.name] if wanted.source is None else of_source(wanted, path)
 
 
 def text_of(completion: Any) -> str:
-    """The completion's text; TRL gives messages where the prompt is a conversation."""
-    return str(completion if isinstance(completion, str) else completion[-1]["content"])
+    """The completion's text; TRL gives messages where the prompt is a conversation. After calls of
+    tools it is the last answer's, empty where that is another call."""
+    return str(completion if isinstance(completion, str) else completion[-1].get("content") or "")
 
 
 def _each(
@@ -80,7 +81,7 @@ def _each(
     ]
 
 
-def _of_package(wanted: RewardFunction) -> Reward:
+def _of_package(wanted: FrozenFunction) -> Reward:
     assert wanted.package is not None
     found, package = entry_point(wanted.package, wanted.name)
     if (now := package_sha256(package)) != wanted.sha256:
@@ -100,22 +101,23 @@ def _of_package(wanted: RewardFunction) -> Reward:
     return named(partial(function), wanted.name)
 
 
-def _of_source(wanted: RewardFunction, path: Path) -> Reward:
+def of_source(wanted: FrozenFunction, path: Path) -> Callable[..., Any]:
+    """The function of the text that was specified, written to `path`. Raises RunError for a text of
+    another hash, UsageError for one without the function."""
     data = (wanted.source or "").encode()
     if sha256_bytes(data) != wanted.sha256:
         raise RunError(
-            f"The source of the reward function {wanted.name} has the hash"
+            f"The source of the function {wanted.name} has the hash"
             f" {sha256_bytes(data)[:12]}; expected {(wanted.sha256 or '')[:12]}.",
             hint="Make a new specification.",
             code="reward_changed",
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
-    spec = importlib.util.spec_from_file_location(f"reward_{wanted.name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = ModuleType(f"given_{wanted.name}")
+    module.__file__ = str(path)
+    # Not imported: bytecode of an earlier text of the same size and second would be taken.
+    exec(compile(data, str(path), "exec"), module.__dict__)
     function = getattr(module, wanted.name, None)
     if not callable(function):
         raise UsageError(

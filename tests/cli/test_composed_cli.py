@@ -14,6 +14,7 @@ pytest.importorskip("trl")
 
 from tests.cli.journey import UNSANDBOXED, Answer, Journey
 from tests.posttrain import programs
+from tests.training.calling_model import ADD, save_calling_model
 from tests.training.test_composed import VERIFIER, installed
 from tests.training.tiny_model import save_tiny_model
 
@@ -152,6 +153,15 @@ BAD = {
     "[distillation]\ntail = 1": "tail",
     "[dpo]\nreference = 'constants'": "adapter_off",
     "[rollouts]\ngenerations = 1": "generations",
+    "[rollouts]\ntool_turns = 0": "tool_turns",
+    "[rollouts]\ntools = ['add']": "FILE.py:FUNCTION",
+    "[rollouts]\ntools = ['rewards.py:brevity']": "no type for completions",
+    "[rollouts]\ntools = ['tools.py:add', 'tools.py:add']": "two are one name",
+    "[rollouts]\ntools = ['tools.py:bare']": "no docstring",
+    "[rollouts]\ntools = ['tools.py:half']": "Args:",
+    "[reward]\nweight = 0\n[distillation]\nweight = 0\n[rollouts]\ntools = ['tools.py:add']": (
+        "nothing calls them"
+    ),
     "reward = 3": "a table",
     "gradients_every = -1": "gradients_every",
     "[reward]\nweight = 0\n[distillation]\nweight = 0\n[dpo]\nweight = 0": "nothing is learned",
@@ -160,6 +170,8 @@ BAD = {
 
 
 def test_a_wrong_composition_is_refused_in_words(tuning: Journey) -> None:
+    half = ADD.replace("add", "half").replace("b: another", "")
+    (tuning.root / "tools.py").write_text(f"{ADD}\ndef bare(a: int):\n    return a\n\n{half}")
     (tuning.root / "imports.py").write_text("import trainer\ndef f(**more):\n    return []\n")
     for text, said in BAD.items():
         (tuning.root / "bad.toml").write_text(text)
@@ -242,3 +254,56 @@ def test_a_verifier_of_a_package_is_frozen_by_the_projects_interpreter(
     gone = specified(tuning, composition="packaged.toml")
     assert gone.exit_code == 2
     assert "no-such is not installed" in gone.stdout
+
+
+CALLING = """
+gradients_every = 1
+
+[reward]
+functions = ["rewards.py:sums"]
+function_weights = [1.0]
+
+[distillation]
+contexts = ["hint"]
+
+[rollouts]
+max_tokens = 400
+tools = ["tools.py:add"]
+tool_turns = 2
+"""
+SUMS = """def sums(completions, **more):
+    told = [[said["content"] for said in one if said["role"] == "tool"] for one in completions]
+    return [float(one.count("3")) for one in told]
+"""
+
+
+def test_a_model_that_calls_a_tool_twice_is_trained_on_what_it_wrote(
+    tuning: Journey, tmp_path: Path
+) -> None:
+    weights = str(save_calling_model(tmp_path / "calling"))
+    added = tuning.harness("posttrain", "model", "add", programs.MODEL, "--weights", weights)
+    assert added.exit_code == 0, added.stdout + added.stderr
+    for name, text in (("calling.toml", CALLING), ("tools.py", ADD), ("rewards.py", SUMS)):
+        (tuning.root / name).write_text(text)
+    made = specified(tuning, "--set", "max_seq_length=4096", composition="calling.toml")
+    assert made.exit_code == 0, made.stdout + made.stderr
+    (tuning.root / "tools.py").write_text("raise SystemExit")  # what was specified runs
+    (tool,) = made.document["specification"]["composition"]["rollouts"]["tools"]
+    assert (tool["source"], len(tool["sha256"])) == (ADD, 64)
+    name = made.document["experiment"]
+    ran = tuning.harness("posttrain", "run", name, *UNSANDBOXED, "--json")
+    assert ran.exit_code == 0, ran.stdout + ran.stderr
+    first = logged(tuning, name)[0]
+    assert (first["tools/call_frequency"], first["tools/failure_frequency"]) == (2.0, 0.0)
+    assert first["rewards/sums/mean"] == 2.0
+    assert first["channel/distillation/rows"] == first["channel/dpo/rows"] == 4
+
+
+def test_a_model_without_a_form_of_calls_ends_with_the_reason(tuning: Journey) -> None:
+    (tuning.root / "tools.py").write_text(ADD)
+    (tuning.root / "calling.toml").write_text(COMPOSITION + 'tools = ["tools.py:add"]\n')
+    made = specified(tuning, composition="calling.toml")
+    assert made.exit_code == 0, made.stdout + made.stderr
+    ran = tuning.harness("posttrain", "run", made.document["experiment"], *UNSANDBOXED, "--json")
+    assert ran.exit_code == 1
+    assert "chat template of this model cannot be used with tools" in ran.stdout

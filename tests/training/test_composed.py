@@ -22,9 +22,9 @@ from harness.domain.composition import (  # noqa: E402
     Channel,
     Composition,
     DistillationChannel,
+    FrozenFunction,
     PreferenceChannel,
     RewardChannel,
-    RewardFunction,
     composition_from,
 )
 from harness.errors import RunError, UsageError  # noqa: E402
@@ -43,7 +43,7 @@ from tests.training.tiny_model import environment, preferences, save_tiny_model 
 SOURCE = """def first(completions, **more):
     return [float(len(one[0]["content"])) for one in completions]
 """
-LENGTH = RewardFunction(
+LENGTH = FrozenFunction(
     name="first", file="mine.py", sha256=sha256_bytes(SOURCE.encode()), source=SOURCE
 )
 BY_LENGTH = RewardChannel(functions=(LENGTH,), function_weights=(1.0,))
@@ -88,7 +88,8 @@ def apart(trainer: ComposedTrainer, inputs: dict[str, Any]) -> dict[str, torch.T
     )
     with torch.no_grad(), trainer.model.disable_adapter():
         teacher = logits(trainer, inputs["teacher_ids"], inputs["teacher_mask"])
-    labels = ids.masked_fill((mask * inputs["taught"].unsqueeze(1)) == 0, -100)
+    written = mask * inputs.get("tool_mask", 1)  # by the model, not by a tool
+    labels = ids.masked_fill((written * inputs["taught"].unsqueeze(1)) == 0, -100)
     mean = GKDTrainer.generalized_jsd_loss(
         student[:, -width - 1 : -1], teacher[:, -width - 1 : -1], labels=labels, beta=0.5
     )
@@ -461,7 +462,7 @@ def test_a_verifier_of_a_package_is_what_was_frozen(
     site = tmp_path / "site"
     installed(site, VERIFIER)
     monkeypatch.syspath_prepend(str(site))
-    frozen = RewardFunction(name="even", package="my-verifier", **described("my-verifier", "even"))
+    frozen = FrozenFunction(name="even", package="my-verifier", **described("my-verifier", "even"))
     assert frozen.version == "1.2"
     (function,) = rewards.reward_functions([frozen], tmp_path / "rewards")
     said = [[{"role": "assistant", "content": text}] for text in ("ab", "abc")]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import trl
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -51,6 +52,16 @@ def save_tiny_model(folder: Path) -> Path:
         **sizes,
     )
     LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def save_tool_model(folder: Path, template: str) -> Path:
+    """With a chat template of TRL's, by its name, and room for what that writes."""
+    save_tiny_model(folder)
+    source = Path(trl.__file__).parent / f"chat_templates/{template}.jinja"
+    (folder / "chat_template.jinja").write_text(source.read_text("utf-8"), "utf-8")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 8192}))
     return folder
 
 

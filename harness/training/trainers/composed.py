@@ -49,6 +49,10 @@ from harness.training.teachers import (
     SelfTeacher,
     head_of,
 )
+from harness.training.tools import (
+    asked_with,
+    tool_functions,
+)
 from harness.training.trainers.program import run
 from harness.training.trainers.task import TrainingTask
 from harness.training.trainers.trl_grpo import group_size
@@ -67,6 +71,7 @@ def build(task: TrainingTask) -> ComposedTrainer:
     composition = composition_from(task.spec["composition"])
     generated = max(1, min(composition.rollouts.max_tokens, task.spec.max_length // 2))
     pairs: list[Pair] = []
+    tools = tool_functions(composition.rollouts.tools, task.tokenizer, task.output / "tools")
 
     def encode(row: dict[str, Any]) -> dict[str, Any]:
         recorded = isinstance(row.get("chosen"), str) and isinstance(row.get("rejected"), str)
@@ -75,7 +80,8 @@ def build(task: TrainingTask) -> ComposedTrainer:
             texts = row["prompt"], row["chosen"], row["rejected"]
             both = pair(task.tokenizer, *texts, limit=task.spec.max_length)
         if composition.rolls_out:
-            if len(prompt_ids(task.tokenizer, row["prompt"])) + generated > task.spec.max_length:
+            asked = prompt_ids(task.tokenizer, asked_with(row["prompt"], tools))
+            if len(asked) + generated > task.spec.max_length:
                 raise RowRefusedError("prompt_too_long")
         elif both is None:
             raise RowRefusedError("no_pair")
@@ -94,6 +100,7 @@ def build(task: TrainingTask) -> ComposedTrainer:
         train_dataset=Dataset.from_list(_same_keys(rows)),
         processing_class=task.tokenizer,
         peft_config=task.lora(),
+        tools=tools,
     )
     trainer.use(
         Channels(
@@ -129,6 +136,7 @@ def _arguments(task: TrainingTask, composition: Composition, generated: int) -> 
         max_completion_length=generated,
         temperature=1.0,
         num_iterations=rollouts.iterations,
+        max_tool_calling_iterations=rollouts.tool_turns,
         remove_unused_columns=False,
     )
     if composition.needs_rewards:
