@@ -117,6 +117,8 @@ PROOFS = (
     "tests/training/test_hf_callback.py",
     "tests/training/test_resume_proof.py",
     "tests/training/test_composed.py",
+    "tests/training/test_composed_smollm2.py",
+    "tests/training/test_rollout_tools.py",
     "tests/cli/test_composed_cli.py",
     "tests/cli/test_own_transcripts.py",
     "tests/training/test_trainers.py",
