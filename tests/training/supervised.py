@@ -19,11 +19,9 @@ import numpy as np
 import psutil
 import torch
 
-from harness.artifacts.vault_key import NAME
 from harness.decisions.experiments import open_experiment
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
-from harness.files import private_folder
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
 from harness.plans.tables import write_table
@@ -31,6 +29,7 @@ from harness.settings import create_config
 from tests.blobs import own_environment
 from tests.plan_text import plan_text
 from tests.training.kills import shown
+from tests.vault_key import give_key
 
 PLAN = plan_text(
     "blobs",
@@ -204,10 +203,7 @@ class Place:
         place = cls(root=root, home=folder / "home", environment=given)
         place.home.mkdir()
         with place.project() as project:
-            vault = project.layout.vault
-            private_folder(vault)
-            (vault / NAME).write_bytes(bytes(range(32)))
-            (vault / NAME).chmod(0o600)
+            give_key(project.layout.vault)
             approve_plan(project, root / "plan.md", by="tester")
         return place
 
