@@ -18,7 +18,7 @@ help:
 	@echo "make detectors  faults injected into real training, healthy runs and real logs: what the detectors say (some minutes)"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another, RECORD=1 to write the evidence)"
 	@echo "make smollm2  the small language model that post-training is proved on (94 MB, Apache-2.0)"
-	@echo "make posttrain  preference tuning end to end with it, over 3 seeds (under ten minutes)"
+	@echo "make posttrain  preference tuning end to end with it, over 3 seeds (half an hour of CPU time)"
 	@echo "make live    the demo's plan with a live model: KEY=an API key, BUDGET=US dollars; its transcript, cost and verdicts into docs/evidence"
 	@echo "make scorecard  docs/SCORECARD.md and the README's list from docs/scorecard.yaml and docs/evidence/"
 	@echo "make lint    ruff, mypy, the order of imports, rendered files, and the numbers that the documents claim"

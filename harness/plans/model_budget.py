@@ -8,7 +8,7 @@ from harness.domain.prices import DEFAULT_MODEL, price_of
 from harness.errors import PlanError
 from harness.plans.schema import Budget
 
-FIRST_BYTES = 18_000
+FIRST_BYTES = 17_000
 """At least what the first request of a role's session has: prompt, tools and first message."""
 MOST_OUTPUT = 128_000
 """max_tokens, as the CLI sends it."""

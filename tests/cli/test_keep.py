@@ -163,7 +163,7 @@ def test_the_report_is_a_page_of_markdown_that_fits_a_terminal(story: Story) -> 
     parts = re.split(r"^## (.+)$", page, flags=re.MULTILINE)
     assert parts[0].startswith('# Report: toy\n\n"Classify three blobs"')
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
-    assert list(sections) == ["Kept", "Experiments", "Not isolated", "Spent"]
+    assert list(sections) == ["Kept", "Experiments", "What went wrong", "Not isolated", "Spent"]
     kept = " ".join(sections["Kept"].split())
     assert f'**exp-0001**: "{IDEA}"' in kept
     assert re.search(r"- accuracy 0\.\d+ .*\[0\.\d+, [01]\.\d+\]", kept)

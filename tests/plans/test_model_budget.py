@@ -35,7 +35,7 @@ def test_what_is_refused_on_one_model_is_not_on_another() -> None:
     assert list(budget_problems(budget, HAIKU)) == []
     (problem,) = budget_problems(budget, "claude-opus-5-5")
     assert problem.code == "budget_too_small"
-    assert "Set budget.usd to 2.72 or more" in problem.hint
+    assert "Set budget.usd to 2.71 or more" in problem.hint
 
 
 def test_a_model_without_a_price_is_not_refused_by_dollars() -> None:

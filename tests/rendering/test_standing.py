@@ -73,9 +73,9 @@ def test_before_a_plan_is_approved(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     with open_project(root, {"XDG_STATE_HOME": str(tmp_path / "s"), "HOME": "/"}) as project:
         standing = policy_snapshot(project)["standing"]
-        ready = snapshot(project)["next"]
+        ready = snapshot(project, sandbox="none")["next"]
         (root / "plan.md").write_text("# no plan yet\n")
-        unready = snapshot(project)["next"]
+        unready = snapshot(project, sandbox="none")["next"]
     assert ready["text"] == "approve the plan: `harness plan approve` (by a person)"
     assert unready["text"] == "write a plan: `harness plan check`"
     assert standing == {
