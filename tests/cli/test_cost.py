@@ -78,7 +78,7 @@ def test_a_budget_that_pays_no_request_is_no_plan(tmp_path: Path) -> None:
     assert checked.exit_code == 2
     (problem,) = checked.document["problems"]
     assert problem["code"] == "budget_too_small"
-    assert "may cost up to $2.72 on claude-opus-5-5" in problem["message"]
+    assert "may cost up to $2.71 on claude-opus-5-5" in problem["message"]
     assert (
         made.harness("plan", "approve", "--json").document["error"]["code"] == "budget_too_small"
     )
