@@ -34,5 +34,5 @@ def test_rows_behind_their_hashes_make_a_score_that_validation_does_not_explain(
     (document,) = run_bench(["held-out-behind-hashes"], ["auto"], 1, tell=print, base=tmp_path)
     (row,) = document["attacks"]
     assert row["succeeded_undefended"], row
-    # The table is in every seed's weights, which may be found alike for it.
-    assert {"held-out"} <= set(row["caught_by"]) <= {"held-out", "seeds"}, row
+    # The table is in every seed's weights: they are found alike for it, too.
+    assert set(row["caught_by"]) == {"held-out", "seeds"}, row

@@ -13,6 +13,7 @@ import numpy as np
 
 from tests.centroids import PREDICT, TRAIN
 from tests.plan_text import plan_text
+from tests.vault_key import give_key
 from tests.warm import run_warm
 
 PLAN = plan_text(
@@ -100,11 +101,14 @@ class Again:
     """A project that is made once, and put back as it was for each test that asks: same paths, same
     bytes, same times."""
 
-    def __init__(self, base: Path, *steps: tuple[str, ...]) -> None:
+    def __init__(self, base: Path, *steps: tuple[str, ...], one_key: bool = False) -> None:
+        """`one_key`: seeds are the same whenever it is made."""
         self._used, self._kept, self._old = base / "used", base / "kept", base / "old"
         self._old.mkdir(parents=True)
         self._made = make_project(self._used / "project", self._used / "home")
         for words in steps:
+            if one_key and words == ("plan", "approve"):
+                give_key(self._made.state / "vault")
             answer = self._made.harness(*words)
             assert answer.exit_code == 0, (words, answer.stdout, answer.stderr)
         shutil.copytree(self._used, self._kept, symlinks=True)

@@ -23,7 +23,7 @@ MADE = ("baseline", "--seeds", "4", "--json")
 @pytest.fixture(scope="module")
 def again(tmp_path_factory: pytest.TempPathFactory) -> Again:
     base = tmp_path_factory.mktemp("baseline")
-    return Again(base, ("init",), ("plan", "approve"), MADE)
+    return Again(base, ("init",), ("plan", "approve"), MADE, one_key=True)
 
 
 @pytest.fixture
@@ -46,8 +46,7 @@ def test_the_spread_of_the_seeds_is_shown_and_what_a_gain_needs(journey: Journey
     assert sorted(noise["values"]) == sorted(values)
     assert noise["spread"] == pytest.approx(shown["spread"])
     low, high = noise["between"]
-    # Seeds differ between projects; on this easy task four of them may score alike.
-    assert low < noise["spread"] < high or len(set(values)) == 1
+    assert low < noise["spread"] < high
     assert noise["power"]["gain"] == 0.01
     assert noise["power"]["measured"].startswith("4 seeds have a spread of")
     assert (rows["parent"], rows["hypothesis"]) == (None, "The starting code, as it is")
@@ -68,8 +67,7 @@ def test_more_seeds_than_the_plans_are_its_next_ones_and_all_count(journey: Jour
     with open_project(journey.root, journey.environment(), read_only=True) as project:
         basis = project.plan().basis
     assert [run["seed"] for run in shown["runs"]] == seeds_for(basis, 4)
-    assert (shown["n_seeds"], shown["verdict"]) == (4, "PASS")
-    assert {one["code"] for one in shown["findings"]} <= {"seeds_answer_alike"}
+    assert (shown["n_seeds"], shown["verdict"], shown["findings"]) == (4, "PASS", [])
 
 
 @pytest.mark.parametrize("seeds", ["3", "5"])
