@@ -17,6 +17,7 @@
   * SessionError               an agent's session cannot be continued; exit code 3
   * RunError                   a training process could not be launched or watched; exit code 3
   * MissingExtraError          an optional dependency is not installed; exit code 2
+  * Interrupted                Ctrl-C, where more is known than the verb; exit code 130
 
 FAIL, INCONCLUSIVE and deny are values, not errors.
 """
@@ -72,6 +73,11 @@ class TransitionError(UsageError):
 
 class RefusedError(UsageError):
     code = "refused"
+
+
+class Interrupted(HarnessError):
+    code = "interrupted"
+    exit_code = 130
 
 
 class MissingExtraError(UsageError):

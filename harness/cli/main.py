@@ -229,16 +229,21 @@ def _said(error: click.ClickException) -> str:
     return error.format_message()
 
 
+_KEPT = "completed seeds are not repeated."
+
+
 def after_interrupt(words: list[str]) -> str:
     """How to resume the interrupted command in `words`; `continue` resumes only the loop."""
     verb = words[0] if words and words[0] in COMMANDS else ""
     if verb in ("run", "continue"):
         return "Resume with `harness continue`."
-    if verb == "try":
-        return "Go on with `harness try --continue`; completed seeds are not repeated."
+    named = next((word for word in words[1:] if is_experiment_id(word)), "EXP")
+    if verb == "try" and "--continue" in words and named != "EXP":
+        return f"Go on with `harness try {named} --continue`; {_KEPT}"
+    if verb == "try":  # once it has opened one, it names it itself
+        return f"`harness status` names what is open: `harness try --continue` goes on; {_KEPT}"
     if verb in ("train", "evaluate"):
-        named = next((word for word in words[1:] if is_experiment_id(word)), "EXP")
-        return f"Resume with `harness {verb} {named}`; completed seeds are not repeated."
+        return f"Resume with `harness {verb} {named}`; {_KEPT}"
     return f"See `harness {verb} --help`." if verb else "Nothing in the ledger is lost."
 
 

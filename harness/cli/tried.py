@@ -115,6 +115,7 @@ def _judged(gate: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _next(project: Project, record: Experiment, attempt: Attempt) -> NextStep:
     gate, line = attempt.gate, go_on(project, record.id)
     if attempt.interrupted:
+        line = f"harness try {record.id} --continue"
         return NextStep("go on, completed seeds are not repeated", line)
     if attempt.stopped is not None or gate is None:
         return NextStep("mend it, then go on", line)

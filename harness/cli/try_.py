@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -38,7 +39,7 @@ from harness.domain.ids import names_experiment
 from harness.domain.plain_text import one_line
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import Split, Verdict
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError, Interrupted, UsageError
 from harness.evaluation.scores import counted_runs
 from harness.evaluation.tries import Standings
 from harness.gates.findings import outcome_of
@@ -52,7 +53,6 @@ from harness.views.snapshot import split_score
 NO_PARENT = "none"
 GO_ON = "`harness try --continue`"
 _AS_MEASURED = "As measured by the harness."
-_INTERRUPTED = 130
 _QUOTED = "Quote it, and put the training command after `--`:"
 
 
@@ -102,7 +102,7 @@ def command(
     line = _line(idea, goes_on=goes_on, parent=parent, rationale=rationale)
     attempt = Attempt(start=project, quiet=as_json)
     words = list(training_command) or None
-    with changing(project) as opened:
+    with _naming(attempt), changing(project) as opened:
         sandbox = sandbox_for("auto")
         if line is None:
             attempt.experiment = _open_one(opened, idea[0] if idea else None)
@@ -117,11 +117,26 @@ def command(
             attempt.experiment = answer.document["experiment"]
             say_opened(opened, attempt, parent)
     go(attempt, words, given, sandbox)
-    with changing(project, again=True) as opened:
+    with _naming(attempt), changing(project, again=True) as opened:
         document, lines = shown(opened, attempt)
     emit(document, *lines, as_json=as_json)
     passed = document["verdict"] == Verdict.PASS and not attempt.stopped
-    sys.exit(_INTERRUPTED if attempt.interrupted else 0 if passed else 1)
+    sys.exit(Interrupted.exit_code if attempt.interrupted else 0 if passed else 1)
+
+
+@contextmanager
+def _naming(attempt: Attempt) -> Iterator[None]:
+    """Raises Interrupted, which names the experiment, where Ctrl-C comes beside its steps."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if not attempt.experiment:
+            raise
+        again = f"`harness try {attempt.experiment} --continue`"
+        raise Interrupted(
+            f"Interrupted; {attempt.experiment} is open.",
+            hint=f"Go on with {again}; completed seeds are not repeated.",
+        ) from stop
 
 
 def _line(idea: Sequence[str], *, goes_on: bool, parent: str | None, rationale: str) -> str | None:

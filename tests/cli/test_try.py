@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from harness.artifacts.experiment_files import render_result
-from harness.cli.try_ import _AS_MEASURED, _as_measured
+from harness.cli.tried import Attempt
+from harness.cli.try_ import _AS_MEASURED, _as_measured, _naming
+from harness.errors import Interrupted
 from tests.centroids import PREDICT, TRAIN, slow_train
 from tests.cli.journey import PLAN, Answer, Journey, make_project
 
@@ -207,10 +209,21 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     assert "stopped" in stdout
     assert "at train: [interrupted]" in stdout
     assert stdout.endswith(
-        "next: go on, completed seeds are not repeated: `harness try --continue`\n"
+        "next: go on, completed seeds are not repeated: `harness try exp-0001 --continue`\n"
     )
     story.write("train.py", TRAIN)
     assert story("on", "try", "--json").document["verdict"] == "PASS"
+
+
+def test_ctrl_c_between_the_steps_names_what_is_open() -> None:
+    attempt = Attempt(start=Path(), quiet=True)
+    with pytest.raises(KeyboardInterrupt), _naming(attempt):
+        raise KeyboardInterrupt
+    attempt.experiment = "exp-0003"
+    with pytest.raises(Interrupted) as stopped, _naming(attempt):
+        raise KeyboardInterrupt
+    assert "`harness try exp-0003 --continue`" in stopped.value.hint
+    assert stopped.value.exit_code == 130
 
 
 def started(
