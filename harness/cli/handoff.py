@@ -1,5 +1,6 @@
 """`harness handoff`: leave a note for the next session."""
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -7,13 +8,19 @@ from pathlib import Path
 import click
 
 from harness.artifacts.content import decode, read_text
+from harness.audit.activity import transcript_home
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of
 from harness.decisions.experiments import write_hand_off
+from harness.decisions.handing_over import hand_over
 from harness.errors import UsageError
+from harness.ledger.facts import HandOff
+from harness.ledger.project import Project
+from harness.rendering.standing import next_steps
 
 STDIN = "-"
+_SESSION = re.compile(r"[A-Za-z0-9_-]{1,100}\Z")
 
 
 @click.command("handoff")
@@ -28,6 +35,13 @@ STDIN = "-"
 @click.option(
     "--experiment", default=None, help="The experiment it is about; default: the undecided one."
 )
+@click.option(
+    "--left",
+    metavar="SESSION",
+    default=None,
+    help="Tell from its transcript what a Claude Code session did; its hooks do this.",
+)
+@click.option("--why", default="ended", hidden=True, help="What became of that session.")
 @project_option
 @json_option
 def command(
@@ -35,13 +49,20 @@ def command(
     note: str | None,
     file: Path | None,
     experiment: str | None,
+    left: str | None,
+    why: str,
     project: Path,
     as_json: bool,
 ) -> None:
     """Record a hand-off of at most 4,000 characters for the briefing of the next session.
 
-    Needs exactly one of --note TEXT, --file FILE and - (standard input).
+    Needs exactly one of --note TEXT, --file FILE and - (standard input), or --left SESSION.
     """
+    if left is not None:
+        if (source, note, file) != (None, None, None):
+            raise click.UsageError("--left tells a session's work by itself: give it no text.")
+        _of_session(project, left, why, experiment, as_json=as_json)
+        return
     text = _text(source, note, file)
     by, session = caller(environment()), session_of(environment())
     with changing(project) as opened:
@@ -52,7 +73,39 @@ def command(
             session=session,
             experiment=experiment,
         )
-        path = opened.layout.relative(opened.layout.hand_off(written.at, written.hash))
+    _say(opened, written, as_json=as_json)
+
+
+def _of_session(
+    start: Path, session: str, why: str, experiment: str | None, *, as_json: bool
+) -> None:
+    if not _SESSION.match(session):
+        raise UsageError(
+            f"{session!r} is no id of a Claude Code session.",
+            hint="`harness traces` and the files of transcripts name them.",
+        )
+    home = transcript_home(environment())
+    # What a session left lowers no grade: its start is known (`audit --began`).
+    with changing(start, deriving=True) as opened:
+        opened.ledger.require_imported()
+        written = hand_over(
+            opened,
+            session,
+            home.glob(f"*/{session}.jsonl"),
+            why=why,
+            due=lambda _doings: f"{next_steps(opened)}.",
+            experiment=experiment,
+            quiet=True,
+        )
+    if written is None:
+        words = f"{session} did nothing that is not handed over"
+        emit({"written": None, "session": session}, words, as_json=as_json)
+        return
+    _say(opened, written, as_json=as_json)
+
+
+def _say(project: Project, written: HandOff, *, as_json: bool) -> None:
+    path = project.layout.relative(project.layout.hand_off(written.at, written.hash))
     document = {
         "written": path,
         "by": written.by,

@@ -12,7 +12,7 @@ from claude_agent_sdk import HookCallback, HookMatcher
 from harness.clock import iso
 from harness.contract.roles import MOST_REMINDERS
 from harness.domain.statuses import SandboxKind
-from harness.driver import watchdog
+from harness.driver import handing_over, watchdog
 from harness.driver.circles import Circles, Due
 from harness.driver.run_news import AlarmNews
 from harness.driver.session import Hooks
@@ -47,6 +47,7 @@ class Guard:
         self._reminders = 0
         self._alarms = AlarmNews(context.project)
         self._circles = Circles()
+        self._left = ""
         self.ended = ""
         """Why the session was ended from here; empty while it was not."""
 
@@ -56,6 +57,7 @@ class Guard:
             EVENT: [_matcher(self.before_tool, on_failure="block")],
             "PostToolUse": [_matcher(self.after_tool)],
             "PostToolUseFailure": [_matcher(self.after_tool)],
+            "PreCompact": [_matcher(self.before_compaction)],
             "Stop": [_matcher(self.before_stop)],
         }
 
@@ -102,6 +104,8 @@ class Guard:
         news = self._alarms.new(self._context.current)
         for text in news:
             self._on_alarm(text)
+        if self._left:
+            news, self._left = [self._left, *news], ""
         due = self._due(payload)
         if due is Due.END:
             self.ended = watchdog.end(self._context, self._circles)
@@ -120,6 +124,18 @@ class Guard:
         self._circles.take(payload)
         waits = context.current is not None and context.is_running(context.current)
         return self._circles.due(context.project.ledger.position(), waits=waits)
+
+    async def before_compaction(
+        self, _payload: Any, _tool_use_id: str | None, _context: Any
+    ) -> dict[str, Any]:
+        """Hand over what was done: for this session, which is told with its next call, and for
+        another one."""
+        with self._context.pulse.working():
+            written = handing_over.summarised(self._context.project, self._context.session)
+        self._left = (
+            "" if written is None else f"Before your context was summarised: {written.text}"
+        )
+        return {}
 
     async def before_stop(
         self, payload: Any, _tool_use_id: str | None, _context: Any

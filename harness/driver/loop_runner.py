@@ -15,11 +15,12 @@ from harness.domain.notices import Notice
 from harness.domain.prices import model_of
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import GateMode, SandboxKind
+from harness.driver import handing_over
 from harness.driver.access import service_of
 from harness.driver.environment import session_folders
 from harness.driver.outage import Outage
 from harness.driver.scenario_end import excused, in_scenario
-from harness.driver.session import end_session_processes
+from harness.driver.session import SessionEnding, end_session_processes
 from harness.driver.steps import SCOUT, StepRunner
 from harness.driver.supervisors import is_held, is_supervised
 from harness.driver.vouching import vouching
@@ -271,6 +272,8 @@ def _is_led_by_us(session: Session) -> bool:
 
 def _close_leftovers(project: Project, on_progress: OnProgress) -> None:
     for session in close_cut_sessions(project.ledger, project.layout):
+        detail = getattr(project.ledger.session(session.id), "detail", "")
+        handing_over.ended(project, session.id, SessionEnding.CUT, detail)
         on_progress(
             {"event": "session_cut", "text": f"closed session {session.id}, which was cut"}
         )

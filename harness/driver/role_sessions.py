@@ -10,7 +10,7 @@ from harness.artifacts.trees import this_tree
 from harness.contract.profiles import DEFAULT, PROFILES, Profile
 from harness.contract.roles import ROLE_BY_NAME, TOOL_PREFIX
 from harness.domain.sandbox import Sandbox
-from harness.driver import watchdog
+from harness.driver import handing_over, watchdog
 from harness.driver.callbacks import Guard
 from harness.driver.environment import (
     SessionFolders,
@@ -94,7 +94,7 @@ class RoleSessions:
                 session=session,
                 role=role,
                 system_prompt=system_prompt(role),
-                prompt=prompt,
+                prompt=handing_over.inherited(project, step.key, prompt),
                 cwd=project.layout.root,
                 folders=folders,
                 launcher=self._launcher(session, folders, key),
@@ -203,6 +203,13 @@ class RoleSessions:
                     cost_usd=session_usd(self._project.layout, spec.session),
                     usage=outcome.usage,
                 )
+            )
+            handing_over.ended(
+                self._project,
+                spec.session,
+                outcome.outcome,
+                outcome.detail,
+                experiment=context.current,
             )
         return outcome
 

@@ -1,7 +1,7 @@
-"""What the watchdog does with a session that finds out nothing: nudge, end for a fresh one with a
-hand-off. Each is a decision with its evidence; the loop's own limits escalate and stop."""
+"""What the watchdog does with a session that finds out nothing: nudge, end for a fresh one.
+Each is a decision with its evidence; the loop's own limits escalate and stop."""
 
-from harness.decisions.experiments import decide, write_hand_off
+from harness.decisions.experiments import decide
 from harness.domain.statuses import DecisionKind
 from harness.driver.circles import END_AT, NUDGE_AT, Circles
 from harness.driver.tool_context import ToolContext
@@ -25,21 +25,13 @@ def nudge(context: ToolContext, circles: Circles) -> str:
 
 
 def end(context: ToolContext, circles: Circles) -> str:
-    """Why the session ends; recorded, with a hand-off for the fresh one."""
+    """Why the session ends; recorded. Its hand-off tells the fresh one."""
     reason = (
         f"{END_AT} calls in a row, the last of {circles.tool}, brought no new answer, also after it"
         " was told; and no fact was recorded meanwhile"
     )
     _record(
         context, "End it; its step begins again in a fresh session.", "Nudge it again.", reason
-    )
-    write_hand_off(
-        context.project,
-        text=f"Session {context.session} was ended: {reason}. Its work is not done; go another"
-        " way.",
-        by=BY,
-        session=context.session,
-        experiment=context.current,
     )
     return f"{ENDED}: {reason}"
 

@@ -8,7 +8,6 @@ variable, a program or an option of it but what requests.py lets pass.
 import contextlib
 import json
 import os
-import re
 import signal
 import socket
 import struct
@@ -47,6 +46,7 @@ from harness.files import pretty_json
 from harness.guard.policy.receipt import append_receipt
 from harness.judge import client
 from harness.judge.handed_files import copied
+from harness.judge.handing import SESSION_ID, HandOffs
 from harness.judge.identity import Announcement
 from harness.judge.requests import (
     Request,
@@ -56,7 +56,6 @@ from harness.process import harness_command
 from harness.settings import Settings
 
 SESSION = client.SESSION
-_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,100}\Z")
 _MOST = 64
 """Requests at the same time."""
 _FIRST_FRAME_SECONDS = 30.0
@@ -101,6 +100,8 @@ class JudgeServer:
             # An agent asked: no child of ours is a person.
             "CLAUDECODE": "1",
         }
+        descriptor = announcement.descriptor
+        self._hand_offs = HandOffs(settings.root, self._environment, descriptor)
         self._children: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closing = False
@@ -128,6 +129,7 @@ class JudgeServer:
             if child.poll() is None:
                 child.kill()
                 child.wait()
+        self._hand_offs.close(_CLOSING_SECONDS)
 
     def _accept(self) -> None:
         while True:
@@ -203,7 +205,7 @@ class JudgeServer:
             answer |= {"rule": error.code, "exit_code": error.exit_code}
             raise
         finally:
-            known = isinstance(session, str) and _SESSION_ID.match(session)
+            known = isinstance(session, str) and SESSION_ID.match(session)
             note = {"time": iso(datetime.now(UTC)), "session": session if known else "unknown"}
             with contextlib.suppress(OSError):
                 self._receipt({**note, "event": _ASKED, **answer})
@@ -246,6 +248,7 @@ class JudgeServer:
             return _REFUSED
         sandbox = self._announcement.sandbox.value
         append_receipt(str(self._receipts), {**line, "sandbox": sandbox})
+        self._hand_offs.after(line)
         return 0
 
     def _run(
@@ -256,7 +259,7 @@ class JudgeServer:
         session: object,
     ) -> int:
         environment = dict(self._environment)
-        if isinstance(session, str) and _SESSION_ID.match(session):
+        if isinstance(session, str) and SESSION_ID.match(session):
             environment[SESSION] = session
         with self._lock:
             if self._closing or len(self._children) >= _MOST:

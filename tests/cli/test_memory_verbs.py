@@ -1,5 +1,6 @@
 """`harness handoff`, `priors`, `experiment result` and `status --briefing` as they are typed."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,52 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     ):
         assert made.harness(*words).exit_code == 0
     return made
+
+
+def transcript(journey: Journey, session: str, *calls: tuple[str, dict[str, str]]) -> Path:
+    """Of a plain session: it says a word, and each call succeeds."""
+    rows: list[dict[str, object]] = []
+
+    def add(role: str, *content: dict[str, object]) -> None:
+        message = {"role": role, "content": list(content)}
+        row = {"type": role, "uuid": str(len(rows)), "sessionId": session, "message": message}
+        rows.append(row)
+
+    add("assistant", {"type": "text", "text": "Wider layers do not help."})
+    for number, (name, given) in enumerate(calls):
+        use = {"type": "tool_use", "id": f"t-{number}", "name": name, "input": given}
+        add("assistant", use)
+        add("user", {"type": "tool_result", "tool_use_id": f"t-{number}", "content": "done"})
+    path = journey.home / ".claude" / "projects" / "anywhere" / f"{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def test_what_a_session_left_is_told_from_its_transcript(journey: Journey) -> None:
+    assert journey.harness("plan", "approve").exit_code == 0
+    opened = journey.harness("experiment", "new", "--hypothesis", "centroids")
+    assert opened.exit_code == 0
+    words = ("handoff", "--left", "7c1d", "--why", "ended", "--json")
+    silent = journey.harness(*words, **INSIDE)
+    assert (silent.exit_code, silent.document["written"]) == (0, None)
+    wrote = {"file_path": f"{journey.root}/train.py", "content": "x"}
+    transcript(journey, "7c1d", ("Read", {"file_path": "a"}), ("Write", wrote))
+    answer = journey.harness(*words, **INSIDE)
+    assert (answer.document["session"], answer.document["by"]) == ("7c1d", "harness")
+    assert answer.document["experiment"] == "exp-0001"
+    assert journey.harness(*words).document["written"] is None  # the same again
+    briefing = journey.harness("status", "--briefing").stdout
+    for line in (
+        "> Session 7c1d ended.",
+        "> Done: wrote train.py.",
+        "> Open: exp-0001 is open.",
+        "> Its last words: Wider layers do not help.",
+        "> Next: `harness train exp-0001`.",
+    ):
+        assert line in briefing, briefing
+    for wrong in (("--left", "../x"), ("--left", "7c1d", "--note", "x")):
+        assert journey.harness("handoff", *wrong).exit_code == 2
 
 
 def test_a_hand_off_reaches_the_next_briefing(journey: Journey) -> None:

@@ -9,6 +9,7 @@ import pytest
 from harness.contract.roles import ROLE_BY_NAME
 from harness.domain.statuses import SandboxKind
 from harness.driver.callbacks import Guard
+from harness.driver.environment import session_folders
 from harness.driver.tool_context import ToolContext
 from harness.guard.shell import tree_reader as bash_tree
 from harness.ledger.project import Project
@@ -152,6 +153,7 @@ def test_the_guard_blocks_on_its_own_failure_and_observers_do_not(project: Proje
         "PreToolUse": "block",
         "PostToolUse": None,
         "PostToolUseFailure": None,
+        "PreCompact": None,
         "Stop": None,
     }
 
@@ -171,3 +173,34 @@ def test_a_role_that_did_its_work_may_stop(project: Project) -> None:
     context.done.add("record_result")
     guard = Guard(context, snapshot=dict)
     assert anyio.run(guard.before_stop, {"stop_hook_active": False}, None, None) == {}
+
+
+def test_before_a_compaction_the_session_hands_over_and_is_told_with_its_next_call(
+    project: Project,
+) -> None:
+    guard = guard_of(project, "model-builder")
+    kept = session_folders(project.layout, "s-1").config / "projects" / "p"
+    kept.mkdir(parents=True)
+    wrote = {"file_path": f"{project.layout.root}/train.py"}
+    call = {"type": "tool_use", "id": "t-1", "name": "Write", "input": wrote}
+    rows: list[Any] = [
+        ("assistant", [{"type": "text", "text": "Two centres will do."}, call]),
+        ("user", [{"type": "tool_result", "tool_use_id": "t-1", "content": "written"}]),
+    ]
+    lines = [
+        json.dumps({"type": kind, "uuid": kind, "message": {"role": kind, "content": content}})
+        for kind, content in rows
+    ]
+    (kept / "5b0c.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    before_compaction = guard.hooks()["PreCompact"][0].hooks[0]
+    payload: Any = {"trigger": "auto"}
+    no_signal: Any = None
+    assert anyio.run(before_compaction, payload, None, no_signal) == {}
+    (left,) = project.ledger.hand_offs()
+    assert left.session == "s-1"
+    for words in ("context summarised", "Done: wrote train.py.", "words: Two centres will do."):
+        assert words in left.text
+    result = {"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_input": {}}
+    said = anyio.run(guard.after_tool, result, "t-2", None)
+    assert left.text in said["hookSpecificOutput"]["additionalContext"]
+    assert anyio.run(guard.after_tool, result, "t-3", None) == {}

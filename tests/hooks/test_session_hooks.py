@@ -4,6 +4,7 @@ receipt."""
 import json
 import shlex
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -88,9 +89,22 @@ def test_a_plain_session_is_told_to_the_ledger_before_it_hears_anything(sound: H
     told = with_command(sound, 'echo "$CLAUDECODE $CLAUDE_CODE_SESSION_ID $*" >>TOLD; sleep 0.2')
     start(sound)
     assert told.read_text() == f"1 s-1 audit --began s-1 --project {sound.root}\n"
-    start(sound, "compact")  # the same session
     start(sound, XDG_STATE_HOME=str(sound.folder / "another"))  # another state: none of its facts
     assert len(told.read_text().splitlines()) == 1
+
+
+def test_a_compaction_and_the_end_have_the_session_hand_over(sound: HookProject):
+    told = with_command(sound, 'sleep 0.2; echo "$CLAUDECODE $*" >>TOLD')
+    start(sound, "compact")
+    project = f"--project {sound.root}"
+    summarised = f"1 handoff --left s-1 --why had its context summarised {project}\n"
+    assert told.read_text() == summarised  # before the briefing is read
+    answer = sound.event("SessionEnd", reason="other")
+    assert (answer.code, answer.output, answer.errors) == (0, "", "")
+    deadline = time.monotonic() + 20
+    while told.read_text() == summarised and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert told.read_text() == f"{summarised}1 handoff --left s-1 --why ended {project}\n"
 
 
 def test_a_harness_that_fails_stops_no_session(sound: HookProject):

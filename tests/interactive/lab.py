@@ -78,18 +78,18 @@ class Lab:
         return hashes | moving | {str(ledger): facts_of(ledger)}
 
 
-STARTS = {"session_began", "session_seen"}
-"""Facts that each session leaves."""
+STARTS = {"session_began", "session_seen", "hand_off_written"}
+"""Facts that each session leaves, by its hooks."""
 
 
 def facts_of(ledger: Path) -> str:
-    """A digest of all facts but those that each session leaves when it starts."""
+    """A digest of all facts but those that each session leaves."""
     rows = [row for row in read_facts(ledger, "seq, kind, data") if row[1] not in STARTS]
     return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
 def anchored(path: Path, ledger: Path) -> str:
-    """Whether an anchor names a fact of its writer after which only sessions began; else what it
+    """Whether an anchor names a fact of its writer after which only sessions left theirs; else what it
     says."""
     said = json.loads(path.read_bytes())
     rows = [

@@ -4,10 +4,13 @@ callbacks of the SDK."""
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from harness.model_gateway.wire import RecordedRequest
 from tests.interactive.gateway import OpenGateway, Turn, open_gateway
@@ -66,6 +69,18 @@ class Played:
         return {label for label, result in self.document["results"].items() if not result["error"]}
 
 
+def handed_over(home: Path) -> None:
+    """Wait for the hand-off that the hook of a session's end began: nothing else waits for it."""
+    deadline = time.monotonic() + 60
+    while any(
+        "--left" in process.info["cmdline"] and process.info["environ"].get("HOME") == str(home)
+        for process in psutil.process_iter(["cmdline", "environ"])
+        if process.info["cmdline"] and process.info["environ"]
+    ):
+        assert time.monotonic() < deadline, "a hand-off that does not end"
+        time.sleep(0.05)
+
+
 def play(
     cwd: Path,
     home: Path,
@@ -96,4 +111,5 @@ def play(
         )
         assert gateway.failure is None, gateway.failure
         assert done.returncode == 0, done.stderr
+        handed_over(home)
         return Played(json.loads(done.stdout), gateway)

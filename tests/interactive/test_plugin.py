@@ -54,6 +54,7 @@ def test_it_enforces_with_nothing_in_the_repository(bare: Journey, copied: Path)
     repository = outside(bare.root)
     assert not any(name.startswith(".claude") or name == ".mcp.json" for name in repository)
     options = {**AS_PLUGIN, "plugins": [{"type": "local", "path": str(copied)}]}
+    briefing = (bare.root / ".harness/memory/BRIEFING.md").read_text("utf-8").strip()
     before, program = policy.read_bytes(), (copied / "hooks/run.py").read_bytes()
     played = play(bare.root, bare.home, {"PLEASE TRY": [tries, work, "Done."]}, options=options)
     assert played.not_held(tries) == {}
@@ -64,7 +65,6 @@ def test_it_enforces_with_nothing_in_the_repository(bare: Journey, copied: Path)
     )
     assert {"file", "echo"} <= played.passed_labels
     assert outside(bare.root) == {**repository, "new.py": b"x = 1\n", "fine.txt": b"fine\n"}
-    briefing = (bare.root / ".harness/memory/BRIEFING.md").read_text("utf-8").strip()
     assert briefing in shown(played.requests[0])
 
 

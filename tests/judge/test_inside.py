@@ -237,6 +237,28 @@ def test_receipts_reach_the_project(inside: Inside) -> None:
     assert (line["event"], line["sandbox"]) == ("SessionStart", inside.sandbox)
 
 
+def test_a_session_that_ends_hands_over(inside: Inside) -> None:
+    """Its hook inside tells the judge, which reads the transcript outside."""
+    session = f"end-{inside.sandbox}"
+    call = {"type": "tool_use", "id": "t-1", "name": "Bash", "input": {"command": "wc plan.md"}}
+    answer = {"type": "tool_result", "tool_use_id": "t-1", "content": "9 plan.md"}
+    rows = [
+        {"type": kind, "uuid": kind, "message": {"role": kind, "content": [content]}}
+        for kind, content in (("assistant", call), ("user", answer))
+    ]
+    lines = "\n".join(json.dumps({**row, "sessionId": session}) for row in rows)
+    told = {"session_id": session, "cwd": str(inside.journey.root), "reason": "other"}
+    payload = json.dumps({**told, "hook_event_name": "SessionEnd"})
+    ran = inside.run(
+        f"export CLAUDE_PROJECT_DIR=$PWD; mkdir -p ~/.claude/projects/p;"
+        f" echo '{lines}' >~/.claude/projects/p/{session}.jsonl;"
+        f" echo '{payload}' | /usr/bin/python3 -I -S .claude/hooks/harness/run.py SessionEnd"
+    )
+    assert ran.exit_code == 0, ran.stderr
+    briefing = inside.journey.harness("status", "--briefing").stdout
+    assert f"> Session {session} ended.\n> Done: ran `wc plan.md`." in briefing
+
+
 def test_training_by_a_request(inside: Inside) -> None:
     answer = inside.run(
         f"{OPENED} --json; harness train $(cd .harness/experiments; ls -d exp-???? | tail -1)"

@@ -42,5 +42,6 @@ def test_a_session_in_circles_is_ended_and_a_fresh_one_goes_on(
     ]
     assert "Read, brought no new answer" in watched[0].reason
     (hand_off,) = ledger.hand_offs()
-    assert "Its work is not done" in hand_off.text
+    assert "talked in circles" in hand_off.text
+    assert "Next: No run was started." in hand_off.text
     assert ledger.experiments()[0].status in (ExperimentStatus.KEPT, ExperimentStatus.JUDGED)

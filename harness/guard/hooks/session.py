@@ -2,7 +2,9 @@
 stand, and leaves a trace.
 
 Before a compaction there is no hook: Claude Code would show its
-program's path, and SessionStart comes after it.
+program's path, and SessionStart comes after it, when the whole
+transcript is still there. Then, and at the end, what the session
+did is recorded as its hand-off.
 """
 
 from __future__ import annotations
@@ -60,8 +62,10 @@ def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
         dead=[guard.line for guard in dead],
     )
     _offer_command(home, scene)
-    if call.get("source") != "compact":  # the same session, told of already
+    if call.get("source") != "compact":
         _tell_the_ledger(call, home, scene)
+    else:  # the same session, told of already
+        _hand_over(call, home, scene, "had its context summarised")
     warning = "".join(f"harness: {guard.line}\n" for guard in dead)[: LONGEST // 2]
     others = said_of_plugins(changing_plugins(home.root, scene.claude_folder))
     warning += f"harness: {others}\n" if others else ""
@@ -129,21 +133,44 @@ def _tell_the_ledger(call: dict[str, Any], home: HookedProject, scene: HookScene
     """Have a plain session recorded before it does anything:
     receipts and transcripts it could take away, a fact of the
     chain it cannot. Where this fails, those are what is left."""
+    _started(["audit", "--began", session_of(call)], call, home, scene)
+
+
+def _hand_over(
+    call: dict[str, Any], home: HookedProject, scene: HookScene, why: str, *, wait: bool = True
+) -> None:
+    """Have what the session did recorded for the next one. At
+    its end nothing waits: Claude Code leaves hooks little time
+    then, and the command goes on alone."""
+    if home.silent:  # the project's own hooks do it
+        return
+    words = ["handoff", "--left", session_of(call), "--why", why]
+    _started(words, call, home, scene, wait=wait)
+
+
+def _started(
+    verb: list[str],
+    call: dict[str, Any],
+    home: HookedProject,
+    scene: HookScene,
+    *,
+    wait: bool = True,
+) -> None:
     command, state = home.snapshot.get("command"), home.snapshot.get("state")
     if is_inside() or not isinstance(command, str) or not os.access(command, os.X_OK):
         return
     base = scene.environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     if os.path.dirname(str(state)) != os.path.join(os.path.realpath(base), "harness"):
         return  # another state directory than the project's own: a probe of `harness doctor`
-    session = session_of(call)
-    words = [command, "audit", "--began", session, "--project", home.source]
+    words = [command, *verb, "--project", home.source]
     silent = [(os.POSIX_SPAWN_OPEN, end, os.devnull, os.O_RDWR, 0) for end in range(3)]
+    session = session_of(call)
     named = {**scene.environment, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session}
     try:
-        child = os.posix_spawn(command, words, named, file_actions=silent)
+        child = os.posix_spawn(command, words, named, file_actions=silent, setpgroup=0)
     except OSError:  # the interpreter that its first line names may be gone
         return
-    for _ in range(_PATIENCE):
+    for _ in range(_PATIENCE if wait else 0):
         if os.waitpid(child, os.WNOHANG)[0]:
             return
         time.sleep(_STEP)
@@ -159,6 +186,7 @@ def session_ended(call: dict[str, Any], scene: HookScene) -> HookAnswer:
             reason=str(call.get("reason"))[:40],
             control=control_digests(scene),
         )
+        _hand_over(call, scene.home, scene, "ended", wait=False)
     return HookAnswer()
 
 
