@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from harness.domain.prices import DEFAULT_MODEL, FAMILIES, PRICES_OF
-from harness.model_gateway.estimate import LOADS, assumed, night
+from harness.model_gateway.estimate import LOADS, PHASE, assumed, night
 from harness.plans.model_budget import MOST_OUTPUT, first_request
 
 PAGE = Path(__file__).resolve().parent / "cost.md"
@@ -74,6 +74,11 @@ def _loads() -> str:
             f"| {role} | {load.sessions:g} | {load.requests} | {load.prompt:,} | {load.growth:,}"
             f" | {load.answer:,} | {assumed(role, DEFAULT_MODEL).usd:.2f} |"
         )
+    lines.append(
+        f"\nWhere phases are gates, each one that is due takes a session of its role more:"
+        f" {PHASE.requests} requests, {PHASE.prompt:,} tokens first, {PHASE.growth:,} each,"
+        f" {PHASE.answer:,} an answer, ${assumed('analyst', DEFAULT_MODEL).usd:.2f}."
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -145,7 +145,7 @@ def _loop(
             record=record,
         )
         if scenario is None:
-            expected = expected_night(opened, approved, asked)
+            expected = expected_night(opened, approved, asked, used)
             tell(f"models: {gateway.service.words}\n{expected.words}")
         required = approved.content.get("sandbox") == "required"
         chosen = isolation(opened, sandbox, reason, verb="run", required=required)

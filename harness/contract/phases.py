@@ -17,6 +17,8 @@ EVIDENCE: Mapping[str, str] = {
     REPRODUCED: "a kept experiment that `harness reproduce` came to again",
 }
 """Name -> what it is. Facts of before a phase was opened again do not count for it."""
+BY_SESSION = frozenset((NOTE, SOURCES))
+"""What a session of the phase's role can bring about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

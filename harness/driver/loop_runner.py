@@ -28,6 +28,7 @@ from harness.errors import HarnessError, RefusedError, UsageError
 from harness.guard.own_python import require_out_of_reach
 from harness.ledger.facts import ApprovedPlan, LoopEnded, Session, SessionEnded
 from harness.ledger.ledger import Ledger
+from harness.ledger.phases import sessions_due
 from harness.ledger.project import Project
 from harness.ledger.spending import (
     SpendingLog,
@@ -130,6 +131,7 @@ def expected_night(
     project: Project,
     plan: ApprovedPlan,
     environment: Mapping[str, str],
+    profile: Profile = PROFILES[DEFAULT],
 ) -> Night:
     """What the loop is expected to take from here on, and the most that it can."""
     ledger, layout = project.ledger, project.layout
@@ -137,10 +139,12 @@ def expected_night(
     used = spent(ledger, layout, plan.name)
     opened = sum(one.plan == plan.name for one in ledger.experiments())
     usd, tokens = budget.get("usd"), budget.get("tokens")
+    most = min(budget["experiments"], profile.experiments or budget["experiments"])
     return night(
-        max(0, budget["experiments"] - opened),
+        max(0, most - opened),
         list(read_spending(layout.spending).values()),
         model=model_of(environment),
+        phases=sessions_due(ledger, plan),
         most_usd=None if usd is None else max(0.0, usd - used.usd),
         most_tokens=None if tokens is None else max(0, tokens - used.tokens),
     )

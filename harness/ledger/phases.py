@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from harness.contract.phases import (
+    BY_SESSION,
     KEPT,
     NOTE,
     PLAN,
@@ -78,6 +79,20 @@ def due_phase(ledger: Ledger, plan: ApprovedPlan) -> PhaseView | None:
     if not are_gates(plan):
         return None
     return next((one for one in phase_views(ledger, plan) if one.passed is None), None)
+
+
+def sessions_due(ledger: Ledger, plan: ApprovedPlan) -> list[str]:
+    """The role of each phase that a session has still to work on, in their order; none where
+    phases are no gates."""
+    if not are_gates(plan):
+        return []
+    return [
+        view.phase.role
+        for view in phase_views(ledger, plan)
+        if view.passed is None
+        and view.phase.role is not None
+        and not BY_SESSION.isdisjoint(view.missing)
+    ]
 
 
 def phase_line(ledger: Ledger, plan: ApprovedPlan | None) -> str:

@@ -1,14 +1,11 @@
 """Phases as gates: which step the phase asks for that is due. Pure; what a phase is, the contract
 says."""
 
-from harness.contract.phases import EVIDENCE, NOTE, SOURCES
+from harness.contract.phases import BY_SESSION, EVIDENCE
 from harness.domain.statuses import GateMode
 from harness.loop.endings import budget_spent, work_failed
 from harness.loop.state import LoopState, PhaseState, tally
 from harness.loop.steps import PassPhase, Step, StopLoop, StopReason, WorkOnPhase
-
-_BY_SESSION = {NOTE, SOURCES}
-"""What a session of the phase's role can bring about."""
 
 
 def phase_step(state: LoopState, stop: StopLoop | None) -> Step | None:
@@ -27,7 +24,7 @@ def phase_step(state: LoopState, stop: StopLoop | None) -> Step | None:
 
 
 def _work(state: LoopState, phase: PhaseState, role: str | None) -> Step:
-    if role is None or _BY_SESSION.isdisjoint(phase.missing):
+    if role is None or BY_SESSION.isdisjoint(phase.missing):
         lacks = "; ".join(f"{name} ({EVIDENCE[name]})" for name in phase.missing)
         return _ask(phase, f"lacks {lacks}")
     sessions = tally(state.sessions, f"{phase.name}-0-")

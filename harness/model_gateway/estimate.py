@@ -7,6 +7,7 @@ assumed.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.contract.phases import PHASES
 from harness.domain.prices import DEFAULT_MODEL, Price, price_of
 from harness.ledger.spending import Paid, tokens_of
 
@@ -62,6 +63,14 @@ LOADS: dict[str, Load] = {
     ),
 }
 """Role -> what is assumed of it. A research-scout works only where the plan names references."""
+PHASE = Load(
+    sessions=1,
+    requests=10,
+    prompt=6_000,
+    growth=2_000,
+    answer=700,
+)
+"""A session that works on a phase, of whatever role; `sessions` is for each phase."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +87,12 @@ class Cost:
         )
 
 
+_OF_PHASES = frozenset(phase.role for phase in PHASES if phase.role is not None)
+
+
 def assumed(role: str, model: str) -> Cost:
     """One session of the role on the model."""
-    load = LOADS.get(role)
+    load = LOADS.get(role) or (PHASE if role in _OF_PHASES else None)
     if load is None:
         return Cost()
     price, usage = price_of(model), load.usage
@@ -123,6 +135,8 @@ class Night:
     """What a loop is expected to take, and the most that it can."""
 
     experiments: int
+    phases: int
+    """Of which sessions are due."""
     model: str
     expected: Cost
     from_measured: tuple[str, ...]
@@ -138,8 +152,9 @@ class Night:
         basis = "assumed loads, docs/cost.md"
         if self.from_measured:
             basis = f"measured here: {', '.join(self.from_measured)}"
+        phases = f" and {self.phases} phases" if self.phases else ""
         return (
-            f"models: {about} expected for {self.experiments} experiments on {self.model}"
+            f"models: {about} expected for {self.experiments} experiments{phases} on {self.model}"
             f" ({basis}); at most {self._most}"
         )
 
@@ -158,19 +173,24 @@ def night(
     paid: Sequence[Paid],
     *,
     model: str = DEFAULT_MODEL,
+    phases: Sequence[str] = (),
     most_usd: float | None = None,
     most_tokens: int | None = None,
 ) -> Night:
-    """`most_usd`, `most_tokens`: what is left of the budget."""
+    """`phases`: the role of each one that a session has still to work on; `most_usd`,
+    `most_tokens`: what is left of the budget."""
     known, total = measured(paid), Cost()
     for role, load in LOADS.items():
         each = known.get(role) or assumed(role, model)
         total = total.plus(each, experiments * load.sessions)
+    for role in phases:
+        total = total.plus(known.get(role) or assumed(role, model))
     return Night(
         experiments=experiments,
+        phases=len(phases),
         model=model,
         expected=total,
-        from_measured=tuple(role for role in LOADS if role in known),
+        from_measured=tuple(role for role in dict.fromkeys([*LOADS, *phases]) if role in known),
         most_usd=most_usd,
         most_tokens=most_tokens,
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from harness.domain.prices import DEFAULT_MODEL, PRICES_OF
+from harness.ledger.phases import sessions_due
 from harness.ledger.project import Project
 from harness.ledger.spending import Paid, read_spending, spent
 from harness.model_gateway.estimate import Cost, assumed, measured, night
@@ -25,6 +26,7 @@ def costs(project: Project) -> dict[str, Any]:
     if plan is not None and used is not None:
         opened = sum(one.plan == plan.name for one in ledger.experiments())
         left = max(0, budget["experiments"] - opened)
+    phases = [] if plan is None else sessions_due(ledger, plan)
     experiments = _experiments(project)
     return {
         "plan": None if plan is None else plan.name,
@@ -37,7 +39,7 @@ def costs(project: Project) -> dict[str, Any]:
         "roles": _roles(paid),
         "experiments": _by("experiment", paid, lambda one: experiments.get(one.session)),
         "days": _by("day", paid, lambda one: one.at[:10]),
-        "next": None if left is None else _next(left, paid),
+        "next": None if left is None else _next(left, paid, phases),
     }
 
 
@@ -45,10 +47,11 @@ def _limit(of: float | None, used: float | None) -> dict[str, float] | None:
     return None if of is None or used is None else {"used": used, "of": of}
 
 
-def _next(experiments: int, paid: list[Paid]) -> dict[str, Any]:
-    rest = night(experiments, paid)
+def _next(experiments: int, paid: list[Paid], phases: list[str]) -> dict[str, Any]:
+    rest = night(experiments, paid, phases=phases)
     return {
         "experiments": experiments,
+        "phases": len(phases),
         "tokens": round(rest.expected.tokens),
         "usd": _cents(rest.expected.usd),
         "measured": list(rest.from_measured),
@@ -137,8 +140,9 @@ def costs_text(document: Mapping[str, Any]) -> list[str]:
     if rest is not None:
         usd = "" if rest["usd"] is None else f", ${rest['usd']:.2f}"
         basis = "measured" if rest["measured"] else "assumed"
+        phases = f" and {rest['phases']} phases" if rest["phases"] else ""
         lines.append(
-            f"expected of the {rest['experiments']} experiments that the plan has left:"
+            f"expected of the {rest['experiments']} experiments{phases} that the plan has left:"
             f" {rest['tokens']:,} tokens{usd} ({basis}; docs/cost.md)"
         )
     return [*lines, NOT_IN_IT]

@@ -58,3 +58,24 @@ def test_a_model_without_a_price_has_tokens_alone() -> None:
     assert rest.expected.usd is None
     assert "$" not in rest.words
     assert "at most 1,000,000 tokens (budget.tokens)" in rest.words
+
+
+def test_each_phase_that_is_due_is_a_session_more() -> None:
+    without = night(2, [], model=OPUS, most_usd=9.0)
+    gated = night(2, [], model=OPUS, phases=["data-engineer", "analyst"], most_usd=9.0)
+    each = assumed("analyst", OPUS).usd
+    assert each == pytest.approx(
+        sum(
+            (6_000 if turn == 0 else 2_000) * 5e-6
+            + (6_000 + 2_000 * (turn - 1) if turn else 0) * 0.2e-6
+            + 700 * 20e-6
+            for turn in range(10)
+        )
+    )
+    assert gated.expected.usd == pytest.approx((without.expected.usd or 0.0) + 2 * each)
+    assert "for 2 experiments and 2 phases on" in gated.words
+    assert "phases" not in without.words
+    paid = [Paid(plan="p", session="a", role="analyst", usd=3.0, tokens=1000)]
+    known = night(2, paid, model=OPUS, phases=["data-engineer", "analyst"], most_usd=9.0)
+    assert known.expected.usd == pytest.approx((without.expected.usd or 0.0) + each + 3.0)
+    assert known.from_measured == ("analyst",)

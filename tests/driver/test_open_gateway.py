@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from toy_project import PLAN, approved, builder, make_project, write_scenario
 
+from harness.decisions.phases import note_phase
 from harness.driver.loop_runner import (
     SCRIPTED_RETRIES,
     close_cut_sessions,
+    expected_night,
     open_gateway,
 )
 from harness.errors import RefusedError, UsageError
@@ -16,6 +18,7 @@ from harness.ledger.facts import SessionEnded, SessionStarted
 from harness.ledger.project import Project
 from harness.ledger.spending import SpendingLog, read_spending
 from harness.loop.load_state import load_state
+from harness.model_gateway.estimate import assumed
 from harness.model_gateway.gateway import RETRIES, Gateway
 from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter
@@ -109,3 +112,20 @@ def test_a_live_endpoint_is_asked_again_more_patiently() -> None:
     gateway = Gateway(live)
     assert not isinstance(gateway.answerer, Scripted)
     assert gateway.retries == RETRIES
+
+
+def test_a_night_counts_the_sessions_of_phases(tmp_path: Path) -> None:
+    root = make_project(tmp_path / "gated")
+    gated = PLAN.replace("total_minutes: 5}", "total_minutes: 5, usd: 10}")
+    (root / "plan.md").write_text(
+        gated.replace("loop: {", "gates: {mode: auto, phases: true}\nloop: {"), "utf-8"
+    )
+    with approved(root, {"XDG_STATE_HOME": str(tmp_path / "state of it")}) as project:
+        plan = project.plan()
+        night = expected_night(project, plan, {})
+        assert (night.experiments, night.phases) == (3, 3)
+        one = assumed("analyst", night.model)
+        note_phase(project, text="200 rows", sources=(), by="data-engineer", session="s")
+        later = expected_night(project, plan, {})
+        assert later.phases == 2
+        assert later.expected.tokens == pytest.approx(night.expected.tokens - one.tokens)
