@@ -1,5 +1,5 @@
 """One loop a working tree, one supervisor an experiment: locks that the kernel takes back when
-their holder dies."""
+their holder dies, and leases for other machines that share the folder."""
 
 import contextlib
 import glob
@@ -44,7 +44,7 @@ def looping(layout: Layout, tell: Tell = lambda _text: None) -> Iterator[None]:
     path = layout.state / "locks" / f"loop-{this_tree(layout).id}.lock"
     with lock(path, wait=False) as held:
         before = holder(path)
-        if not held or is_elsewhere(before, SystemClock().now()):
+        if not held or _leased_elsewhere(path):
             raise RefusedError(
                 f"Another loop is running in this working tree: {words(before)}.",
                 hint="Wait for it to end, or end that process, then run `harness continue`. Reading"
@@ -57,10 +57,12 @@ def looping(layout: Layout, tell: Tell = lambda _text: None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def try_supervising(layout: Layout, experiment: str) -> Iterator[bool]:
-    """Whether the experiment could be held: nobody supervises it, nor a seed of it."""
+    """Whether the experiment could be held: nobody supervises it, nor a seed of it, on any machine
+    that shares the folder."""
     # In the state directory: a lock that training can reach, training can hold or remove.
-    with lock(_path(layout, experiment), wait=False) as held:
-        yield held and not _seeds_held(layout, experiment)
+    path = _path(layout, experiment)
+    with lock(path, wait=False) as held:
+        yield held and not _leased_elsewhere(path) and not _seeds_held(layout, experiment)
 
 
 @contextlib.contextmanager
@@ -73,7 +75,9 @@ def holding_seed(
     for _ in range(max(1, round(seconds / _PAUSE_SECONDS))):
         with lock(path, wait=False) as held:
             if held:
-                yield
+                # Who started it here knows that the one before has ended, whatever its lease says.
+                with leased(path, lambda _text: None):
+                    yield
                 return
         time.sleep(_PAUSE_SECONDS)
     raise RefusedError(
@@ -89,9 +93,14 @@ def is_held(layout: Layout, experiment: str) -> bool:
     path = _path(layout, experiment)
     if path.exists():
         with lock(path, wait=False) as free:
-            if not free:
+            if not free or _leased_elsewhere(path):
                 return True
     return _seeds_held(layout, experiment)
+
+
+def _leased_elsewhere(path: Path) -> bool:
+    """Whether another machine says that it holds `path`: its lock may not be seen here."""
+    return is_elsewhere(holder(path), SystemClock().now())
 
 
 def _seeds_held(layout: Layout, experiment: str) -> bool:
@@ -99,7 +108,7 @@ def _seeds_held(layout: Layout, experiment: str) -> bool:
     pattern = glob.escape(_path(layout, experiment).stem) + ".seed-*.lock"
     for path in (layout.state / "locks").glob(pattern):
         with lock(path, wait=False) as held:
-            if not held:
+            if not held or _leased_elsewhere(path):
                 return True
     return False
 

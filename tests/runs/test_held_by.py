@@ -7,8 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from harness.clock import SystemClock, iso
 from harness.errors import RefusedError
 from harness.ledger.project import open_project
 from harness.runs.held_by import LASTS_S, holder
-from harness.runs.lock import is_held, looping, supervising
+from harness.runs.lock import holding_seed, is_held, looping, supervising, try_supervising
 from tests.world import World
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -80,12 +81,9 @@ def test_two_loops_and_a_person_are_told_who_holds_it_and_a_killed_one_is_taken_
     world.project.close()
 
 
-@pytest.mark.parametrize(("seconds", "runs"), [(60, True), (-1, False)])
-def test_a_lease_of_another_machine_counts_until_it_ends(
-    world: World, seconds: int, runs: bool
-) -> None:
-    layout, now = world.project.layout, SystemClock().now()
-    lease = {
+def foreign(now: datetime, seconds: float) -> dict[str, Any]:
+    """A lease of another machine, for so long from now on."""
+    return {
         "owner": "bob",
         "host": "another-machine",
         "boot": "another-boot",
@@ -93,9 +91,16 @@ def test_a_lease_of_another_machine_counts_until_it_ends(
         "since": iso(now - timedelta(hours=2)),
         "until": iso(now + timedelta(seconds=seconds)),
     }
+
+
+@pytest.mark.parametrize(("seconds", "runs"), [(60, True), (-1, False)])
+def test_a_lease_of_another_machine_counts_until_it_ends(
+    world: World, seconds: int, runs: bool
+) -> None:
+    layout, now = world.project.layout, SystemClock().now()
     beside = _path(world).with_suffix(".lease.json")
     beside.parent.mkdir(parents=True, exist_ok=True)
-    beside.write_text(json.dumps(lease))
+    beside.write_text(json.dumps(foreign(now, seconds)))
     told: list[str] = []
     if runs:
         words = "process 4711 of bob on another-machine"
@@ -105,6 +110,31 @@ def test_a_lease_of_another_machine_counts_until_it_ends(
         with looping(layout, told.append):
             assert holder(_path(world))["host"] == socket.gethostname()
         assert "taken over from process 4711 of bob on another-machine" in told[0]
+    world.project.close()
+
+
+@pytest.mark.parametrize("part", ["", ".seed-7"])
+@pytest.mark.parametrize(("seconds", "runs"), [(60, True), (-1, False)])
+def test_an_experiment_or_a_seed_of_it_that_another_machine_trains_is_held_until_its_lease_ends(
+    world: World, part: str, seconds: int, runs: bool
+) -> None:
+    layout, now = world.project.layout, SystemClock().now()
+    path = layout.state / "locks" / f"train-exp-0001{part}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()  # its kernel's lock is not seen here
+    path.with_suffix(".lease.json").write_text(json.dumps(foreign(now, seconds)))
+    assert is_held(layout, "exp-0001") == runs
+    with try_supervising(layout, "exp-0001") as held:
+        assert held != runs
+    if runs:
+        who = "" if part else ": process 4711 of bob on another-machine"
+        refused = pytest.raises(RefusedError, match=f"trained by another process{who}")
+        with refused, supervising(layout, "exp-0001"):
+            pass
+    else:
+        with supervising(layout, "exp-0001"), holding_seed(layout, "exp-0001", 7):
+            assert holder(path)["host"] == socket.gethostname()
+        assert not is_held(layout, "exp-0001")
     world.project.close()
 
 
