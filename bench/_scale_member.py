@@ -15,7 +15,9 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 TINY = bool(int(os.environ.get("SCALE_TINY", "0")))
 CUDA = torch.cuda.is_available() and not TINY
-STEPS, WARM, LENGTH, WORDS = (100, 10, 2048, 512) if not TINY else (100, 2, 16, 8)
+STEPS = int(os.environ.get("SCALE_STEPS", "100"))
+WARM, LENGTH, WORDS = (10, 2048, 512) if not TINY else (2, 16, 8)
+BEGAN = time.monotonic()
 ROWS = {"small": 8, "large": 4} if not TINY else {"small": 2, "large": 2}
 SMALL = {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30}
 SMALL |= {"num_attention_heads": 9, "num_key_value_heads": 3, "vocab_size": 49_152}
@@ -33,22 +35,26 @@ def made(model: str) -> LlamaForCausalLM:
         return LlamaForCausalLM(config)
 
 
-def batch(step: int, rank: int, rows: int, device: torch.device) -> torch.Tensor:
-    """(rows, LENGTH): four of five tokens follow from the one before."""
-    draw = torch.Generator(device).manual_seed(1_000_003 * step + rank)
-    table = torch.randperm(WORDS, generator=torch.Generator(device).manual_seed(7), device=device)
-    random = torch.randint(WORDS, (rows, LENGTH), generator=draw, device=device)
-    follows = torch.rand(rows, LENGTH, generator=draw, device=device) < 0.8
-    tokens = [random[:, 0]]
-    for at in range(1, LENGTH):
-        tokens.append(torch.where(follows[:, at], table[tokens[-1]], random[:, at]))
-    return torch.stack(tokens, 1)
+def stage(name: str) -> None:
+    """In the log, of which a run that is not over shows the end."""
+    print(f"{time.monotonic() - BEGAN:6.1f} s: {name}", flush=True)
 
 
-def batches_of(model: torch.nn.Module, rows: int, rank: int) -> list[torch.Tensor]:
-    """Of all steps, made before any is timed."""
+def batches_of(model: torch.nn.Module, rows: int, rank: int) -> torch.Tensor:
+    """(STEPS, rows, LENGTH), made before any is timed: four of five tokens follow from the one
+    before."""
     device = next(model.parameters()).device
-    return [batch(step, rank, rows, device) for step in range(STEPS)]
+    table = torch.randperm(WORDS, generator=torch.Generator(device).manual_seed(7), device=device)
+    random, follows = [], []
+    for step in range(STEPS):
+        draw = torch.Generator(device).manual_seed(1_000_003 * step + rank)
+        random.append(torch.randint(WORDS, (rows, LENGTH), generator=draw, device=device))
+        follows.append(torch.rand(rows, LENGTH, generator=draw, device=device) < 0.8)
+    tokens, chained = torch.stack(random), torch.stack(follows)
+    for at in range(1, LENGTH):
+        after = table[tokens[..., at - 1]]
+        tokens[..., at] = torch.where(chained[..., at], after, tokens[..., at])
+    return tokens
 
 
 def loss_of(model: torch.nn.Module, tokens: torch.Tensor, *, autocast: bool) -> torch.Tensor:
@@ -63,11 +69,14 @@ class Watch:
 
     def __init__(self) -> None:
         self.losses: list[torch.Tensor] = []
-        self.began = self.seconds = 0.0
+        self.began = self.seconds = self.ready = 0.0
         self.timed = 0
 
     def step(self, loss: torch.Tensor) -> None:
         self.losses.append(loss.detach())
+        if len(self.losses) == 1:
+            self.ready = time.monotonic() - BEGAN
+            stage("the first step")
         if len(self.losses) == WARM:
             wait()
             self.began = time.perf_counter()
@@ -119,6 +128,7 @@ def train_apart(model: torch.nn.Module, rows: int, way: str, out: Path) -> tuple
     struck = out / "struck"
     with RunLogger.from_environment() as log, DiLoCo(model, inner, log=log) as diloco:
         log.start(total_epochs=STEPS // diloco.config.steps)
+        stage("all replicas are there")
         batches = batches_of(model, rows, diloco.replica)
         # Who was killed needs time to come back.
         steps = STEPS if way == "diloco" else 3 * STEPS
@@ -129,6 +139,8 @@ def train_apart(model: torch.nn.Module, rows: int, way: str, out: Path) -> tuple
             inner.step()
             inner.zero_grad()
             watch.step(loss)
+            if diloco.steps % diloco.config.steps == 0:
+                stage(f"round {diloco.rounds}")
             half = diloco.rounds == 1 and diloco.steps > 1.5 * diloco.config.steps
             if way == "healed" and diloco.replica == 1 and half and not struck.exists():
                 struck.touch()
@@ -148,6 +160,7 @@ def main(way: str, name: str, folder: str) -> None:
     if CUDA:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK") or 0))
     model, rows = made(name), ROWS[name]
+    stage("weights")
     parameters = sum(each.numel() for each in model.parameters())
     more: dict[str, Any] = {}
     if apart:
@@ -162,6 +175,7 @@ def main(way: str, name: str, folder: str) -> None:
         "parameters": parameters,
         "peak": torch.cuda.max_memory_allocated() if CUDA else 0,
         "seconds": watch.seconds,
+        "ready": watch.ready,
         "tokens": watch.timed * rows * LENGTH,
         "losses": [float(loss) for loss in watch.losses],
         **more,

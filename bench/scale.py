@@ -1,6 +1,7 @@
 """Training on several GPUs of one host: DDP, FSDP2 and DiLoCo beside one GPU of the same run.
 
     python bench/scale.py --gpus 2 [--record] [--minutes 8] [--models small,large] [--ways one,ddp]
+    python bench/scale.py --gpus 2 --models large --ways ddp,diloco --steps 40 --sync-every 20
     python bench/scale.py --gpus 2 --tiny   # on a CPU with gloo: shows only that the program runs
 
 Random weights in float32, bfloat16 under autocast (FSDP2: its own mixed precision), rows of 2,048
@@ -12,9 +13,11 @@ parameters. Each way trains the same number of steps with the same rows a card.
   DDP 2 (N-1)/N gradients, FSDP2 (N-1)/N of two gathers and one reduction, DiLoCo as DDP, once a
   round.
 - loss: mean over cards of the last tenth; the curves lie in scale-curves.csv.
+- over ddp: tokens per second over those of DDP in this run.
+- ready: a way's seconds from the import of torch to the first step, on the screen alone.
 - healed: DiLoCo, one replica ends itself with -9 in the second round, and is started again.
 
-`--record` writes docs/evidence/scale-N.json, with --ways scale-N-WAYS.json.
+`--record` writes docs/evidence/scale-N.json, or scale-N-MODELS-WAYS.json with what was asked for.
 """
 
 import argparse
@@ -33,8 +36,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
 from _record import record  # noqa: E402  it needs the line above
 
-SYNC_EVERY, FRAGMENTS, MOST_SECONDS = 50, 2, 240
-WAYS = "one,ddp,fsdp2,diloco,healed"
+STEPS, SYNC_EVERY, FRAGMENTS, MOST_SECONDS = 100, 50, 2, 240
+WAYS, MODELS = "one,ddp,fsdp2,diloco,healed", "small,large"
 MEMBER = ROOT / "bench" / "_scale_member.py"
 Figures = dict[str, float | str]
 
@@ -54,17 +57,20 @@ def environment(way: str, given: argparse.Namespace) -> dict[str, str]:
     fragments = 1 if way == "healed" else FRAGMENTS
     distributed = {
         "engine": "diloco",
-        "sync_every": SYNC_EVERY // FRAGMENTS * fragments,
+        "sync_every": given.sync_every // FRAGMENTS * fragments,
         "fragments": fragments,
+        # Where none is to die none goes on alone: the other would have to heal.
+        "minimum_replicas": 1 if way == "healed" else given.gpus,
         "open_ports": True,
         "save_every": 1_000,  # a kept round of a billion parameters is 25 GB
         "join_s": 20,
-        "timeout_s": 30,
+        "timeout_s": 30 if way == "healed" else 90,
     }
     more = {
         "HARNESS_CONFIG": json.dumps({"distributed": distributed}),
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
         "SCALE_TINY": str(int(given.tiny)),
+        "SCALE_STEPS": str(given.steps),
     }
     if way == "one":
         more["CUDA_VISIBLE_DEVICES"] = "0"
@@ -103,29 +109,35 @@ def trained(way: str, model: str, given: argparse.Namespace, until: float) -> li
         return found
 
 
-def megabytes(way: str, parameters: float, gpus: int) -> float:
+def megabytes(way: str, parameters: float, gpus: int, sync_every: int) -> float:
     share = (gpus - 1) / gpus
     sent = {
         "one": 0.0,
         "ddp": 2 * share * 4,
         "fsdp2": share * (2 * 2 + 4),
-        "diloco": 2 * share * 4 / SYNC_EVERY,
+        "diloco": 2 * share * 4 / sync_every,
     }
     return sent[way] * parameters / 1e6
 
 
-def figures_of(way: str, cards: list[dict[str, Any]], one: float | None, gpus: int) -> Figures:
+def figures_of(
+    way: str, cards: list[dict[str, Any]], before: dict[str, float], given: argparse.Namespace
+) -> Figures:
+    """`before`: tokens per second of the ways that this run has measured of the model."""
     tokens = sum(card["tokens"] / card["seconds"] for card in cards)
     last = [card["losses"][-max(1, len(card["losses"]) // 10) :] for card in cards]
     means = [sum(losses) / len(losses) for losses in last]
+    sent = megabytes(way, cards[0]["parameters"], given.gpus, given.sync_every)
     figures: Figures = {
         "tokens per second": round(tokens),
         "GiB": round(max(card["peak"] for card in cards) / 2**30, 2),
-        "MB a step": round(megabytes(way, cards[0]["parameters"], gpus), 1),
+        "MB a step": round(sent, 1),
         "loss": round(sum(means) / len(means), 4),
     }
-    if one and way != "one":
-        figures["efficiency"] = round(tokens / (one * gpus), 3)
+    if way != "one" and "one" in before:
+        figures["efficiency"] = round(tokens / (before["one"] * given.gpus), 3)
+    if way == "diloco" and "ddp" in before:
+        figures["over ddp"] = round(tokens / before["ddp"], 3)
     return figures
 
 
@@ -146,24 +158,37 @@ def healed(cards: list[dict[str, Any]]) -> Figures:
     }
 
 
+def keep(figures: Figures, given: argparse.Namespace) -> None:
+    """Under a name that says which models and ways, where not all were asked for."""
+    name, asked = f"scale-{given.gpus}", f"--gpus {given.gpus}"
+    for option, usual in (("models", MODELS), ("ways", WAYS)):
+        if (said := getattr(given, option)) != usual:
+            name, asked = f"{name}-{said.replace(',', '-')}", f"{asked} --{option} {said}"
+    for option, whole in (("steps", STEPS), ("sync_every", SYNC_EVERY)):
+        if (number := getattr(given, option)) != whole:
+            asked += f" --{option.replace('_', '-')} {number}"
+    record(name, f"python bench/scale.py {asked} --record", figures, seed=0)
+
+
 def main(given: argparse.Namespace) -> int:
     until = time.monotonic() + 60 * given.minutes
     figures: Figures = {"gpus": given.gpus}
     rows: list[dict[str, Any]] = []
     failed = 0
     for model in given.models.split(","):
-        one = None
+        before: dict[str, float] = {}
         for way in (name for name in given.ways.split(",") if name != "healed"):
             cards = trained(way, model, given, until)
             if not cards:
                 failed += 1
                 continue
             figures["card"] = cards[0]["card"]
-            told = figures_of(way, cards, one, given.gpus)
-            one = float(told["tokens per second"]) if way == "one" else one
+            told = figures_of(way, cards, before, given)
+            before[way] = float(told["tokens per second"])
             figures |= {f"{model} {way}: {name}": value for name, value in told.items()}
             rows += curve(way, cards, model)
-            print(model, way, json.dumps(told), flush=True)
+            ready = max(card["ready"] for card in cards)
+            print(model, way, json.dumps(told), f"ready in {ready:.0f} s", flush=True)
         if "healed" in given.ways and model == given.models.split(",")[0]:
             cards = trained("healed", model, given, until)
             failed += not cards
@@ -175,10 +200,8 @@ def main(given: argparse.Namespace) -> int:
         writer.writerows(rows)
     print(json.dumps(figures), flush=True)
     if given.record and not given.tiny:
-        name, asked = f"scale-{given.gpus}", f"--gpus {given.gpus}"
-        if given.ways != WAYS:
-            name, asked = f"{name}-{given.ways.replace(',', '-')}", f"{asked} --ways {given.ways}"
-        record(name, f"python bench/scale.py {asked} --record", figures, seed=0)
+        figures |= {"steps": given.steps, "sync every": given.sync_every}
+        keep(figures, given)
     return int(failed > 0)
 
 
@@ -187,10 +210,23 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--gpus", type=int, default=2)
-    parser.add_argument("--models", default="small,large")
+    parser.add_argument("--models", default=MODELS)
     parser.add_argument("--ways", default=WAYS, help="one before those that are compared with it")
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument(
+        "--sync-every",
+        type=int,
+        default=SYNC_EVERY,
+        help=f"steps in which DiLoCo averages all weights, a multiple of {FRAGMENTS}",
+    )
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--out", type=Path, default=Path())
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--tiny", action="store_true")
-    sys.exit(main(parser.parse_args()))
+    asked = parser.parse_args()
+    if asked.sync_every % FRAGMENTS or asked.steps % asked.sync_every:
+        parser.error(
+            f"--steps {asked.steps} --sync-every {asked.sync_every}; expected a multiple of"
+            f" {FRAGMENTS}, and steps a multiple of it"
+        )
+    sys.exit(main(asked))

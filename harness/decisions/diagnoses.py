@@ -41,23 +41,28 @@ def record_diagnosis(
     """Write or replace the part of diagnosis.md about `run`, with the rows that `alarms` names, and
     add `candidates` to next.md.
 
-    Raises NotFoundError for an unknown run, RefusedError for a decided experiment, UsageError for
-    rows that the run does not have, an open alarm that is not named, or no candidate.
+    An entry of `alarms` may name another `run` of the experiment: the same cause explains it, in a
+    part of its own, unless it has one. Raises NotFoundError for an unknown run, RefusedError for a
+    decided experiment, UsageError for rows that the run does not have, an open alarm that is not
+    named, or no candidate.
     """
     require_open(project, experiment, "diagnosis")
     registered = project.ledger.run(experiment, run)
-    shown = sorted({number for entry in alarms for number in _numbers(entry)})
-    count, rows = _own_rows(project, registered, shown[:_SHOWN_ROWS])
-    named = tuple(_named(project, registered, entry, count) for entry in alarms)
-    part = RunDiagnosis(
-        run=run,
-        what_happened=_section("what_happened", what_happened),
-        mechanism=_section("mechanism", mechanism),
-        evidence=_quoted(rows, len(shown)),
-    )
     path = project.layout.experiment(experiment, "diagnosis")
-    diagnosis = _merged(experiment, path, part, named)
-    _require_answered(project, registered, diagnosis, count)
+    before = _standing(path)
+    said = _section("what_happened", what_happened), _section("mechanism", mechanism)
+    parts, named = [], []
+    for name, entries in _by_run(run, alarms).items():
+        if name != run and name in {part.run for part in before.runs}:
+            continue
+        about = registered if name == run else project.ledger.run(experiment, name)
+        as_first = f"As {run}."
+        texts = said if name == run else (as_first, as_first)
+        part, answered = _part(project, about, entries, texts)
+        parts.append(part)
+        named += answered
+    diagnosis = _merged(experiment, before, parts, named)
+    _require_answered(project, registered, diagnosis)
     new = [_candidate(entry, "change") for entry in candidates]
     if not new:
         raise UsageError(
@@ -70,13 +75,34 @@ def record_diagnosis(
     return path
 
 
-def _require_answered(project: Project, run: Run, diagnosis: Diagnosis, rows: int) -> None:
+def _by_run(run: str, alarms: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Run id -> its entries; `run` first, which is that of an entry that names none."""
+    entries: dict[str, list[Mapping[str, Any]]] = {run: []}
+    for entry in alarms:
+        entries.setdefault(str(entry.get("run") or run), []).append(entry)
+    return entries
+
+
+def _part(
+    project: Project, run: Run, entries: Sequence[Mapping[str, Any]], texts: tuple[str, str]
+) -> tuple[RunDiagnosis, list[DiagnosedAlarm]]:
+    shown = sorted({number for entry in entries for number in _numbers(entry)})
+    count, rows = _own_rows(project, run, shown[:_SHOWN_ROWS])
+    named = [_named(project, run, entry, count) for entry in entries]
+    what, mechanism = texts
+    evidence = _quoted(rows, len(shown))
+    part = RunDiagnosis(run=run.id, what_happened=what, mechanism=mechanism, evidence=evidence)
+    return part, named
+
+
+def _require_answered(project: Project, run: Run, diagnosis: Diagnosis) -> None:
     """Raises UsageError for the first open alarm of `run` that `diagnosis` does not explain."""
     raised = {
         name: alarms
         for name, alarms in open_by_run(project, run.experiment).items()
         if name == run.id
     }
+    rows, _ = _own_rows(project, run, ())
     for _, alarm, why in unanswered(diagnosis, raised, {run.id: rows}):
         raise UsageError(
             f"{run.experiment}/{run.id} raised {alarm.code} at row {alarm.row}, and {why}.",
@@ -196,19 +222,27 @@ def _named(project: Project, run: Run, entry: Mapping[str, Any], count: int) -> 
     return DiagnosedAlarm(run=run.id, code=str(code), metric=raised[code], rows=tuple(rows))
 
 
-def _merged(
-    experiment: str, path: Path, part: RunDiagnosis, named: Sequence[DiagnosedAlarm]
-) -> Diagnosis:
+def _standing(path: Path) -> Diagnosis:
+    """Empty where there is none that can be read."""
     try:
-        before: Diagnosis | None = read_diagnosis(path)
+        return read_diagnosis(path)
     except (NotFoundError, UsageError):
-        before = None
-    runs = [one for one in (before.runs if before else ()) if one.run != part.run]
-    alarms = [one for one in (before.alarms if before else ()) if one.run != part.run]
+        return Diagnosis(experiment="", alarms=(), runs=())
+
+
+def _merged(
+    experiment: str,
+    before: Diagnosis,
+    parts: Sequence[RunDiagnosis],
+    named: Sequence[DiagnosedAlarm],
+) -> Diagnosis:
+    new = {part.run for part in parts}
+    runs = [one for one in before.runs if one.run not in new]
+    alarms = [one for one in before.alarms if one.run not in new]
     return Diagnosis(
         experiment=experiment,
         alarms=(*alarms, *named),
-        runs=tuple(sorted([*runs, part], key=lambda one: one.run)),
+        runs=tuple(sorted([*runs, *parts], key=lambda one: one.run)),
     )
 
 

@@ -3,7 +3,6 @@
 import ast
 import importlib.util
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from harness.domain.statuses import Tier
 from harness.errors import MissingExtraError, UsageError
 from harness.model_gateway.scenario import ScenarioToolCall, read_scenario
 from harness.plans.parse import read_plan
+from tests.demo.demo_end import assert_target_hit
 
 WITH_TRAIN = all(importlib.util.find_spec(name) for name in data.NEEDED)
 needs_train = pytest.mark.skipif(not WITH_TRAIN, reason="the train extra is not installed")
@@ -136,16 +136,6 @@ def test_tables_have_the_right_shape_and_only_held_out_follows_the_seed(tmp_path
 def test_the_whole_demo_hits_its_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     summary = run_demo(tmp_path / "demo", sandbox=None, seed=None, environment=os.environ)
-    first, broken, second, third = summary["experiments"]
-    assert summary["target_hit"]
-    assert first["findings"][0]["code"] == "run_logger_bypassed"
-    assert first["scores"]["validation"] is None
-    assert "stopped by the alarm" in broken["findings"][0]["message"]
-    assert broken["scores"]["validation"] is None
-    (checker,) = [line for line in broken["alarms"] if "fatal" in line]
-    assert "non_finite" in checker
-    (explained_by,) = broken["diagnosed_by"]
-    assert re.fullmatch(r"training-mlp-checker-2-run-01-1-[0-9a-f]{6}", explained_by)
-    assert 0.6 < second["scores"]["validation"]["mean"] < 0.8
-    assert third["scores"]["held_out"]["mean"] > 0.9
-    assert [item["decision"] for item in summary["experiments"]] == ["DISCARD"] * 3 + ["KEEP"]
+    assert_target_hit(summary)
+    _, broken, *_ = summary["experiments"]
+    assert len([line for line in broken["alarms"] if "fatal" in line]) == 1

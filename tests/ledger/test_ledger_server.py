@@ -95,11 +95,13 @@ def test_sixteen_processes_open_3200_experiments_on_a_server(server, tmp_path):
     check_mint(tmp_path, mint_together(server.url(), tmp_path, 16, 200), 3200)
 
 
-def test_a_killed_server_loses_nothing_acknowledged_and_writers_go_on(tmp_path):
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("processes", "each"), [(4, 150), (16, 200)])
+def test_a_killed_server_loses_nothing_acknowledged_and_writers_go_on(tmp_path, processes, each):
     choose = random.Random(19)
     with running() as own:
         ledger_samples.PLACES.append(own.place)
-        workers = [start(own.url(), tmp_path, 150) for _ in range(4)]
+        workers = [start(own.url(), tmp_path, each) for _ in range(processes)]
         # Byte by byte: what a buffer took in here, `communicate` would not give back.
         told = [first_line(worker) for worker in workers]
         for _ in range(3):
@@ -108,14 +110,14 @@ def test_a_killed_server_loses_nothing_acknowledged_and_writers_go_on(tmp_path):
             own.start()
         said = ""
         for worker in workers:
-            out, errors = worker.communicate(timeout=200)
+            out, errors = worker.communicate(timeout=1000)
             assert worker.returncode == 0, errors
             told += out.split()
             said += errors
         assert "ledger_connection_lost" in said
         with open_ledger(tmp_path, read_only=True) as ledger:
             kept = [item.id for item in ledger.experiments()]
-        assert len(told) == len(set(told)) == 600
+        assert len(told) == len(set(told)) == processes * each
         assert set(told) <= set(kept)
         assert len(kept) <= len(told) + 3 * len(workers)
         assert verify(place(tmp_path), tmp_path / "anchors") == []

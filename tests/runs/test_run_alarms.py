@@ -14,12 +14,17 @@ from harness.artifacts.experiment_files import (
     DiagnosedAlarm,
     Diagnosis,
     RunDiagnosis,
+    read_diagnosis,
     render_diagnosis,
 )
 from harness.clock import ManualClock, parse_iso
+from harness.decisions.diagnoses import record_diagnosis
 from harness.detectors.alarm import Alarm
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus, Verdict
+from harness.errors import UsageError
+from harness.gates.alarms import open_by_run as alarms_by_run
+from harness.gates.alarms import undiagnosed_runs
 from harness.gates.check import check_gate
 from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project, open_project
@@ -214,6 +219,39 @@ def test_a_supervisor_that_died_leaves_no_alarm_out(undisturbed: Project) -> Non
         len(undisturbed.layout.run("exp-0001", run.id, "alarms").read_text("utf-8").splitlines())
         == 2
     )
+
+
+def test_one_diagnosis_explains_the_runs_that_broke_for_the_same_cause(
+    undisturbed: Project, run_training: Trainer
+) -> None:
+    """Seeds that trained at once break together."""
+    run_training(QUICK, seeds=[8])
+    _, other = undisturbed.ledger.runs("exp-0001")
+    raised = [
+        {"run": run, "code": alarm.code, "rows": [point.row for point in alarm.evidence]}
+        for run, alarms in alarms_by_run(undisturbed, "exp-0001").items()
+        for alarm in alarms
+    ]
+    assert {one["run"] for one in raised} == {"run-01", other.id}
+    told = {
+        "what_happened": "NaN from row 4 on.",
+        "mechanism": "log(0).",
+        "candidates": [{"change": "No log", "alarm": "non_finite", "confidence": "high"}],
+        "by": "training-checker",
+    }
+    beyond = [{**one, "rows": [99]} if one["run"] == other.id else one for one in raised]
+    with pytest.raises(UsageError, match="rows of non_finite are"):
+        record_diagnosis(undisturbed, "exp-0001", run="run-01", alarms=beyond, **told)
+    path = record_diagnosis(undisturbed, "exp-0001", run="run-01", alarms=raised, **told)
+    diagnosis = read_diagnosis(path)
+    assert [part.run for part in diagnosis.runs] == ["run-01", other.id]
+    assert [part.mechanism for part in diagnosis.runs] == ["log(0).", "As run-01."]
+    assert undiagnosed_runs(undisturbed, "exp-0001") == []
+    # Its own explanation takes the place, and leaves that of the first alone.
+    told["mechanism"] = "The rate."
+    record_diagnosis(undisturbed, "exp-0001", run=other.id, alarms=raised, **told)
+    assert [part.mechanism for part in read_diagnosis(path).runs] == ["log(0).", "The rate."]
+    assert undiagnosed_runs(undisturbed, "exp-0001") == []
 
 
 def abandoned(project: Project) -> Run:

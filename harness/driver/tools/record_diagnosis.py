@@ -16,6 +16,7 @@ class AlarmRows:
 
     code: str
     rows: list[int] = argument(minItems=1)
+    run: str = argument("Of another run that has the same cause.", default="")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,9 @@ class RecordDiagnosisArguments(ExperimentArguments):
     run: str = argument("E.g. run-01.")
     what_happened: str = argument("In order, with row numbers.")
     mechanism: str = argument("The cause, and what speaks against other causes.")
-    alarms: list[AlarmRows] = argument("Every open alarm of the run.")
+    alarms: list[AlarmRows] = argument(
+        "Every open alarm of the run, and those of other runs that the same cause explains."
+    )
     candidates: list[Candidate] = argument(
         "What to try next, each a hypothesis that a run can refute."
     )
