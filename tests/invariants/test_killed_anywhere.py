@@ -22,6 +22,8 @@ from tests.vault_key import give_key
 MOMENTS = 30
 VICTIMS = ("driver", "supervisor", "cli")
 LEAST_KILLS = 25
+FACT_SECONDS = 0.5
+"""About as long as the loop takes from one fact to the next; moments lie within it, too."""
 killed: list[int] = []
 """The moments that found their victim alive; a moment may fall behind the last process of its
 kind."""
@@ -113,6 +115,12 @@ def facts(journey: Journey) -> dict[tuple[str, int], str]:
     return {(writer, seq): digest for writer, seq, digest in rows}
 
 
+def wait_for(journey: Journey, driver: "subprocess.Popen[bytes]", many: int) -> None:
+    """Until the ledger has so many facts, or the loop has ended."""
+    while driver.poll() is None and len(facts(journey)) < many:
+        time.sleep(0.02)
+
+
 def require_launches_told(rows: list[dict[str, Any]]) -> None:
     """A run that was killed is one launch more, and the gate of a scored experiment says so, then
     and only then."""
@@ -169,32 +177,33 @@ def finish(
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], float]:
-    """The outcome, and how long the loop took, with nothing killed."""
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], range]:
+    """The outcome, and how many facts the ledger had on the way to it, with nothing killed."""
     journey, scenario = make(tmp_path_factory.mktemp("undisturbed"))
-    began = time.monotonic()
+    before = len(facts(journey))
     driver = start(journey, scenario, "run", "auto")
     assert driver.wait(timeout=180) == 0, (scenario.parent / "loop.log").read_text("utf-8")
-    seconds = time.monotonic() - began
+    on_the_way = range(before, len(facts(journey)))
     ended = outcome(journey)
     assert [row["verdict"] for row in ended["experiments"]] == ["FAIL", "PASS"]
     assert ended["experiments"][0]["codes"][-1:] != []
     assert ended["decisions"] == [("DISCARD", "exp-0001"), ("KEEP", "exp-0002")]
-    return ended, seconds
+    return ended, on_the_way
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(MOMENTS))
 def test_killed_anywhere(
-    undisturbed: tuple[dict[str, Any], float], tmp_path: Path, number: int
+    undisturbed: tuple[dict[str, Any], range], tmp_path: Path, number: int
 ) -> None:
-    expected, seconds = undisturbed
+    expected, on_the_way = undisturbed
     chance = random.Random(number)
-    victim, moment = VICTIMS[number % len(VICTIMS)], chance.uniform(0.0, 0.9 * seconds)
+    victim, many = VICTIMS[number % len(VICTIMS)], chance.choice(on_the_way)
     sandbox = chance.choice(["bwrap", "landlock"]) if _has_bwrap() else "auto"
     journey, scenario = make(tmp_path)
     driver = start(journey, scenario, "run", sandbox)
-    time.sleep(moment)
+    wait_for(journey, driver, many)
+    time.sleep(chance.uniform(0.0, FACT_SECONDS))
     pid = find(journey, driver, victim)
     patience = time.monotonic() + 2.0
     while (

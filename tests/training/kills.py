@@ -18,6 +18,8 @@ from harness.run_logger import RunLogger
 from tests.metrics_rows import read_rows
 
 Program = Callable[[RunLogger, Path], None]
+Moment = tuple[int, float]
+"""Rows written since the start, and seconds after them: a slow machine moves it along."""
 _TIMES = ("summary/", "steps_per_second", "gpu_memory_mb", "seconds")
 
 
@@ -27,6 +29,8 @@ class Life:
     rows: list[Any]
     """What readers see: epoch, step, metrics, learning rate."""
     raw_epochs: int
+    lines: int
+    """Rows in its file, of every event."""
     order: dict[str, str]
     """Optimizer step -> its rows of the data set, the same each time that it was made."""
     seconds: float
@@ -56,16 +60,16 @@ def start(program: Program, folder: Path) -> int:
         os._exit(code)
 
 
-def live(program: Program, folder: Path, *, kill_after: tuple[float, ...] = ()) -> Life:
-    """Run to the end; kill it before so many seconds after each start, as far as it still runs."""
+def live(program: Program, folder: Path, *, kill_at: tuple[Moment, ...] = ()) -> Life:
+    """Run to the end; kill it at a moment after each start, as far as it still runs."""
     folder.mkdir(parents=True, exist_ok=True)
     begun, kills = time.monotonic(), 0
-    for wait in (*kill_after, None):
+    for moment in (*kill_at, None):
+        before = lines_in(folder)
         child = start(program, folder)
-        if wait is not None:
-            time.sleep(wait)
-            os.kill(child, signal.SIGKILL)
-        status = os.waitpid(child, 0)[1]
+        status = (
+            os.waitpid(child, 0)[1] if moment is None else ended(child, folder, before, moment)
+        )
         if os.WIFSIGNALED(status):
             kills += 1
             continue
@@ -77,11 +81,30 @@ def live(program: Program, folder: Path, *, kill_after: tuple[float, ...] = ()) 
         raw_epochs=sum(
             row["event"] == "epoch" for row in read_rows(folder / "metrics.jsonl").rows
         ),
+        lines=lines_in(folder),
         order=order_in(folder),
         seconds=time.monotonic() - begun,
         kills=kills,
         inexact=inexact(folder),
     )
+
+
+def ended(child: int, folder: Path, before: int, moment: Moment) -> int:
+    """The status of a child that was killed at this moment, or had ended before it."""
+    rows, seconds = moment
+    while lines_in(folder) < before + rows:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(0.001)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)  # not yet waited for: the number is still its own
+    return os.waitpid(child, 0)[1]
+
+
+def lines_in(folder: Path) -> int:
+    path = folder / "metrics.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def inexact(folder: Path) -> str | None:
@@ -128,18 +151,18 @@ def prove(
     run did, to the last bit, or with `told` its rows say why not. Returns how many of the kills
     met a living process.
 
-    The shortest of `unbroken_lives` says how long one is: the first one also waits for what is not
-    compiled or not in memory yet, and kills drawn from its time come after the others have ended."""
+    The shortest of `unbroken_lives` says how long a row takes: the first one also waits for what
+    is not compiled or not in memory yet."""
     unbroken, *others = (live(program, folder / f"unbroken-{n}") for n in range(unbroken_lives))
     assert {other.digest for other in others} <= {unbroken.digest}
-    seconds = min(life.seconds for life in (unbroken, *others))
+    row = min(life.seconds for life in (unbroken, *others)) / unbroken.lines
     drawn, kills = random.Random(seed), 0
     for moment in range(moments):
-        waits = drawn_waits(drawn, seconds, 1 + moment % 2)
-        life = live(program, folder / f"moment-{moment:02d}", kill_after=waits)
+        killed_at = drawn_moments(drawn, unbroken.lines, row, 1 + moment % 2)
+        life = live(program, folder / f"moment-{moment:02d}", kill_at=killed_at)
         apart = differences(life, unbroken)
         said = life.inexact
-        at = f"moment {moment}, killed after {waits} s of {seconds:.3f}"
+        at = f"moment {moment}, killed at {killed_at} of {unbroken.lines} rows"
         assert not apart or (told and said), f"{at}: {apart}"
         assert said is None or told, f"{at}: {said}"
         kills += life.kills
@@ -160,9 +183,11 @@ def differences(life: Life, unbroken: Life) -> str:
     return "; ".join(found)
 
 
-def drawn_waits(drawn: random.Random, seconds: float, many: int) -> tuple[float, ...]:
-    """Each within what the waits before it have left: a life goes on where the last one was."""
-    waits: list[float] = []
+def drawn_moments(drawn: random.Random, lines: int, row: float, many: int) -> tuple[Moment, ...]:
+    """Each within the rows that the moments before it have left, and the seconds of one row: a
+    life goes on where the last one was."""
+    moments: list[Moment] = []
     for _ in range(many):
-        waits.append(drawn.uniform(0.0, seconds - sum(waits)))
-    return tuple(waits)
+        left = lines - sum(rows for rows, _ in moments)
+        moments.append((drawn.randrange(left), drawn.uniform(0.0, row)))
+    return tuple(moments)
