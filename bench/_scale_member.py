@@ -15,8 +15,10 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 TINY = bool(int(os.environ.get("SCALE_TINY", "0")))
 CUDA = torch.cuda.is_available() and not TINY
-STEPS = int(os.environ.get("SCALE_STEPS", "100"))
-WARM, LENGTH, WORDS = (10, 2048, 512) if not TINY else (2, 16, 8)
+STEPS = int(os.environ.get("SCALE_STEPS", "150"))
+# DiLoCo has then made its first round, in which the cards find each other once.
+WARM = int(os.environ.get("SCALE_WARM", "30"))
+LENGTH, WORDS = (2048, 512) if not TINY else (16, 8)
 BEGAN = time.monotonic()
 ROWS = {"small": 8, "large": 4} if not TINY else {"small": 2, "large": 2}
 SMALL = {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30}

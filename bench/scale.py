@@ -36,7 +36,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
 from _record import record  # noqa: E402  it needs the line above
 
-STEPS, SYNC_EVERY, FRAGMENTS, MOST_SECONDS = 100, 50, 2, 240
+STEPS, SYNC_EVERY, FRAGMENTS, MOST_SECONDS = 150, 50, 2, 240
 WAYS, MODELS = "one,ddp,fsdp2,diloco,healed", "small,large"
 MEMBER = ROOT / "bench" / "_scale_member.py"
 Figures = dict[str, float | str]
@@ -71,6 +71,7 @@ def environment(way: str, given: argparse.Namespace) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
         "SCALE_TINY": str(int(given.tiny)),
         "SCALE_STEPS": str(given.steps),
+        "SCALE_WARM": str(given.sync_every // FRAGMENTS + 5),
     }
     if way == "one":
         more["CUDA_VISIBLE_DEVICES"] = "0"

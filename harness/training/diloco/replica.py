@@ -97,6 +97,7 @@ class DiLoCo:
             self._inner,
             outer,
             sync_every=said.sync_every,
+            backup_device=None if said.offload else self._device,
             fragment_sync_delay=said.delay,
             fragment_update_alpha=said.mix,
         )
@@ -150,9 +151,10 @@ class DiLoCo:
 
     def note(self, loss: torch.Tensor | float, *, tokens: float = 1) -> None:
         """Of one inner step, called before it: its mean loss over `tokens`, or rows."""
-        value = loss.detach().item() if isinstance(loss, torch.Tensor) else loss
         self._work.tokens += tokens
-        self._work.loss += value * tokens
+        # Read once a round: each look at a tensor on a card waits for all that is queued there.
+        value = loss.detach().double() if isinstance(loss, torch.Tensor) else loss
+        self._work.loss = self._work.loss + value * tokens
 
     def save_model(self, path: Path) -> Path:
         """The weights, written whole or not at all."""
@@ -242,7 +244,7 @@ class DiLoCo:
         own: dict[str, Any] = {"own/healed": int(healed)}
         if not healed:
             own |= {"own/seconds": mine.seconds, "own/drift": mine.drift}
-            own |= {"own/loss": mine.loss / mine.tokens} if mine.tokens else {}
+            own |= {"own/loss": float(mine.loss) / mine.tokens} if mine.tokens else {}
         whole: dict[str, Any] = {"participants": len(done.worked)}
         if done.loss is not None:
             # A trainer logs a loss of its own at the same place.
@@ -325,12 +327,14 @@ _WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def _digest(tensors: Mapping[str, torch.Tensor]) -> int:
-    """32 bits of all bits. Each tensor is summed up first, on all cores: a checksum of its bytes
-    takes seconds for a billion parameters."""
+    """32 bits of all bits. Each tensor is summed up where it lies: a checksum of its bytes takes
+    seconds for a billion parameters."""
+    names = sorted(tensors)
+    whole = (tensors[name].detach().contiguous() for name in names)
+    sums = [each.view(_WHOLE[each.element_size()]).sum(dtype=torch.int64) for each in whole]
     digest = 0
-    for name in sorted(tensors):
-        bits = tensors[name].detach().contiguous().view(_WHOLE[tensors[name].element_size()])
-        digest = zlib.crc32(f"{name} {int(bits.sum(dtype=torch.int64))}".encode(), digest)
+    for name, value in zip(names, torch.stack(sums).tolist(), strict=True):
+        digest = zlib.crc32(f"{name} {value}".encode(), digest)
     return digest
 
 

@@ -14,8 +14,8 @@ class Work:
     """Of one replica since its last round."""
 
     tokens: float = 0.0
-    loss: float = 0.0
-    """Summed over the tokens."""
+    loss: float | torch.Tensor = 0.0
+    """Summed over the tokens; (), float64, where the losses were tensors."""
     seconds: float = 0.0
     healed: bool = False
     broken: bool = False
@@ -31,7 +31,7 @@ class Work:
         table = torch.zeros(replicas, len(COLUMNS), dtype=torch.float64)
         own = [1.0, 0.0, 0.0, 0.0, float(self.digest)]
         if not (self.healed or self.broken):
-            own[1:4] = [1.0, self.tokens, self.loss]
+            own[1:4] = [1.0, self.tokens, float(self.loss)]
         table[replica] = torch.tensor(own, dtype=torch.float64)
         return table
 
@@ -76,4 +76,4 @@ def strays(table: torch.Tensor) -> dict[int, int]:
 
 
 def norm(tensors: list[torch.Tensor]) -> float:
-    return math.sqrt(sum(float(each.double().square().sum()) for each in tensors))
+    return math.sqrt(sum(torch.stack([each.double().square().sum() for each in tensors]).tolist()))

@@ -45,6 +45,9 @@ class DiLoCoConfig:
     mix: float = 0.0
     """How much of the local parameters is kept after a sync: 0 nothing, 1 all. With more than 0
     the replicas' parameters differ after a sync; their global copies do not."""
+    offload: bool = False
+    """The global parameters wait in the machine's memory, not on the card: one copy of the model
+    less there, and two ways over the bus in each round."""
     save_every: int = 1
     """Rounds between two kept states, of which the last two stay."""
     restarts: int = 3
@@ -73,7 +76,7 @@ class DiLoCoConfig:
         for name, most in (("outer_lr", math.inf), ("momentum", 1.0), ("mix", 1.0)):
             if not _number(value := getattr(self, name)) or not 0 <= value <= most:
                 raise _wrong(name, value, "a number from 0" + f" to {most:g}" * (most == 1))
-        for name in ("nesterov", "open_ports"):
+        for name in ("nesterov", "offload", "open_ports"):
             if type(value := getattr(self, name)) is not bool:
                 raise _wrong(name, value, "true or false")
         self._together()
