@@ -9,7 +9,7 @@ import time
 
 from torchft.coordination import LighthouseServer
 
-_TICK_MS = 50
+_TICK_MS = 10
 
 
 def main(words: list[str]) -> None:
