@@ -6,7 +6,8 @@
         study = search.run(objective, trials=20)
 
     with RunLogger.from_environment() as log:
-        study.optimize(objective, n_trials=40, callbacks=[OptunaCallback(log, total_trials=40)])
+        callback = OptunaCallback(log, total_trials=40, study=study)
+        study.optimize(objective, n_trials=40, callbacks=[callback])
 
 The run logger's epochs are trials.
 """
@@ -139,9 +140,9 @@ def repair_journal(path: Path) -> None:
             stream.truncate(whole)
 
 
-def _not_restored(study: optuna.Study, trial: FrozenTrial) -> list[str]:
+def _not_restored(study: optuna.Study, number: int) -> list[str]:
     open_ones = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    left = [str(one.number) for one in open_ones if one.number < trial.number]
+    left = [str(one.number) for one in open_ones if one.number < number]
     missing = [f"what the {type(study.sampler).__name__} would have drawn"]
     return missing + ([f"trials that were running ({', '.join(left)})"] if left else [])
 
@@ -153,22 +154,39 @@ class OptunaCallback:
     the row says NaN for both. A pruned or failed trial has `pruned` or `failed`. The callback
     starts the log; in a study that was loaded again it names the first trial, and what such a study
     does not keep: a `Search` goes on exactly.
+
+    `study`: one that may have been loaded again. Optuna keeps a trial before its callbacks are
+    called; the row of the last one, which a kill in between has lost, is then written again.
     """
 
     def __init__(
-        self, log: RunLogger, *, metric: str = "objective", total_trials: int | None = None
+        self,
+        log: RunLogger,
+        *,
+        metric: str = "objective",
+        total_trials: int | None = None,
+        study: optuna.Study | None = None,
     ) -> None:
         self._log, self._metric, self._total = log, metric, total_trials
         self._begun = False
+        trials = [] if study is None else study.get_trials(deepcopy=False)
+        if study is not None and (ended := [one for one in trials if one.state.is_finished()]):
+            self._begin(study, trials[-1].number + 1, at=ended[-1].number)
+            self._write(study, ended[-1])
 
     def __call__(self, study: optuna.Study, trial: FrozenTrial) -> None:
         if not self._begun:
-            self._begun = True
-            if trial.number:
-                self._log.resumed(_not_restored(study, trial))
-            self._log.start(
-                self._total, {"study": study.study_name}, resumed_at=trial.number or None
-            )
+            self._begin(study, trial.number, at=trial.number)
+        self._write(study, trial)
+
+    def _begin(self, study: optuna.Study, number: int, *, at: int) -> None:
+        """Of the next trial; rows from `at` on are written by this process."""
+        self._begun = True
+        if number:
+            self._log.resumed(_not_restored(study, number))
+        self._log.start(self._total, {"study": study.study_name}, resumed_at=at or None)
+
+    def _write(self, study: optuna.Study, trial: FrozenTrial) -> None:
         row = self._values(trial) | self._best(study)
         row |= {f"param/{name}": value for name, value in numbers(trial.params).items()}
         if trial.duration is not None:

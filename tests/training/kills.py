@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ class Life:
     rows: list[Any]
     """What readers see: epoch, step, metrics, learning rate."""
     raw_epochs: int
-    lines: int
-    """Rows in its file, of every event."""
+    gaps: list[float]
+    """Seconds before each row in its file, of every event: of the first one, since the start."""
     order: dict[str, str]
     """Optimizer step -> its rows of the data set, the same each time that it was made."""
     seconds: float
@@ -63,7 +64,7 @@ def start(program: Program, folder: Path) -> int:
 def live(program: Program, folder: Path, *, kill_at: tuple[Moment, ...] = ()) -> Life:
     """Run to the end; kill it at a moment after each start, as far as it still runs."""
     folder.mkdir(parents=True, exist_ok=True)
-    begun, kills = time.monotonic(), 0
+    begun, began, kills = time.monotonic(), datetime.now(UTC), 0
     for moment in (*kill_at, None):
         before = lines_in(folder)
         child = start(program, folder)
@@ -81,7 +82,7 @@ def live(program: Program, folder: Path, *, kill_at: tuple[Moment, ...] = ()) ->
         raw_epochs=sum(
             row["event"] == "epoch" for row in read_rows(folder / "metrics.jsonl").rows
         ),
-        lines=lines_in(folder),
+        gaps=gaps_in(folder, began),
         order=order_in(folder),
         seconds=time.monotonic() - begun,
         kills=kills,
@@ -105,6 +106,11 @@ def ended(child: int, folder: Path, before: int, moment: Moment) -> int:
 def lines_in(folder: Path) -> int:
     path = folder / "metrics.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def gaps_in(folder: Path, began: datetime) -> list[float]:
+    times = [datetime.fromisoformat(row["t"]) for row in rows_in(folder / "metrics.jsonl")]
+    return [(one - before).total_seconds() for before, one in itertools.pairwise([began, *times])]
 
 
 def inexact(folder: Path) -> str | None:
@@ -151,18 +157,18 @@ def prove(
     run did, to the last bit, or with `told` its rows say why not. Returns how many of the kills
     met a living process.
 
-    The shortest of `unbroken_lives` says how long a row takes: the first one also waits for what
-    is not compiled or not in memory yet."""
+    The shortest of `unbroken_lives` says how long the rows take: the first one also waits for
+    what is not compiled or not in memory yet."""
     unbroken, *others = (live(program, folder / f"unbroken-{n}") for n in range(unbroken_lives))
     assert {other.digest for other in others} <= {unbroken.digest}
-    row = min(life.seconds for life in (unbroken, *others)) / unbroken.lines
+    gaps = min((unbroken, *others), key=lambda life: life.seconds).gaps
     drawn, kills = random.Random(seed), 0
     for moment in range(moments):
-        killed_at = drawn_moments(drawn, unbroken.lines, row, 1 + moment % 2)
+        killed_at = drawn_moments(drawn, gaps, 1 + moment % 2)
         life = live(program, folder / f"moment-{moment:02d}", kill_at=killed_at)
         apart = differences(life, unbroken)
         said = life.inexact
-        at = f"moment {moment}, killed at {killed_at} of {unbroken.lines} rows"
+        at = f"moment {moment}, killed at {killed_at} of {len(gaps)} rows"
         assert not apart or (told and said), f"{at}: {apart}"
         assert said is None or told, f"{at}: {said}"
         kills += life.kills
@@ -183,11 +189,13 @@ def differences(life: Life, unbroken: Life) -> str:
     return "; ".join(found)
 
 
-def drawn_moments(drawn: random.Random, lines: int, row: float, many: int) -> tuple[Moment, ...]:
-    """Each within the rows that the moments before it have left, and the seconds of one row: a
+def drawn_moments(drawn: random.Random, gaps: list[float], many: int) -> tuple[Moment, ...]:
+    """Each within the rows that the moments before it have left, and the time to the next row: a
     life goes on where the last one was."""
     moments: list[Moment] = []
     for _ in range(many):
-        left = lines - sum(rows for rows, _ in moments)
-        moments.append((drawn.randrange(left), drawn.uniform(0.0, row)))
+        before = sum(rows for rows, _ in moments)
+        rows = drawn.randrange(len(gaps) - before)
+        # The first row of a life comes after its start, wherever it goes on.
+        moments.append((rows, drawn.uniform(0.0, gaps[before + rows if rows else 0])))
     return tuple(moments)

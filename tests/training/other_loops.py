@@ -85,7 +85,9 @@ def optuna_callback(log: RunLogger, folder: Path) -> None:
         return (trial.suggest_float("x", -1, 1) - 0.3) ** 2
 
     done = sum(trial.state.is_finished() for trial in study.trials)
-    study.optimize(objective, n_trials=max(0, 12 - done), callbacks=[OptunaCallback(log)])
+    study.optimize(
+        objective, n_trials=max(0, 12 - done), callbacks=[OptunaCallback(log, study=study)]
+    )
     made = [(trial.number, trial.params) for trial in study.trials if trial.state.is_finished()]
     (folder / "digest.txt").write_text(json.dumps(made))
 

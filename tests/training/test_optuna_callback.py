@@ -50,3 +50,17 @@ def test_a_trial_is_a_row(tmp_path: Path) -> None:
     assert read_rows(tmp_path / "metrics.jsonl").first_bad_step == 2
     again = search(tmp_path, study, 2)
     assert next(row for row in again if row["event"] == "attempt")["resumed_at"] == 6
+
+
+def test_the_row_that_a_kill_lost_is_written_again(tmp_path: Path) -> None:
+    """Optuna keeps a trial, then calls its callbacks: a kill between the two loses the row."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    search(tmp_path, study, 2)
+    study.optimize(objective, n_trials=1)  # kept, and never told
+    with RunLogger(
+        run_dir=tmp_path, experiment="exp-0001", run="run-01", token="t", seed=1
+    ) as log:
+        OptunaCallback(log, total_trials=8, study=study)
+    rows = [row for row in read_rows(tmp_path / "metrics.jsonl").effective if "epoch" in row]
+    assert [row["epoch"] for row in rows] == [0, 1, 2]
+    assert rows[2]["metrics"]["param/x"] == study.trials[2].params["x"]
