@@ -1,4 +1,4 @@
-"""Answers requests with a checkpoint of train.py: of the answers that it was taught, the likeliest next word."""
+"""How likely is each of the answers that it was taught to be the next word? With a checkpoint of train.py."""
 
 import csv
 import json
@@ -18,9 +18,9 @@ places = [tokenizer.convert_tokens_to_ids(answer) for answer in answers]
 rows = read(os.environ["HARNESS_INPUTS"])
 with open(os.environ["HARNESS_PREDICTIONS"], "w", encoding="utf-8", newline="") as stream:
     writer = csv.writer(stream)
-    writer.writerow(["id", "prediction"])
+    writer.writerow(["id", *(f"p_{answer}" for answer in answers)])
     for row in rows:
         asked = tokenizer(f"{row['prompt']} ?", return_tensors="pt")["input_ids"]
         with torch.no_grad():
             last = model(asked).logits[0, -1]
-        writer.writerow([row["id"], answers[int(last[places].argmax())]])
+        writer.writerow([row["id"], *last[places].double().softmax(0).tolist()])

@@ -6,16 +6,15 @@ import os
 from pathlib import Path
 
 import torch
-from transformers import BertForSequenceClassification
-
-from train import TEAMS, encoded, read
+from model import TEAMS, Tickets, encoded, read
 
 folder = Path(os.environ["HARNESS_CHECKPOINT"])
 rows = read(os.environ["HARNESS_INPUTS"])
-tokens, mask = encoded(rows, json.loads((folder / "words.json").read_text()))
-model = BertForSequenceClassification.from_pretrained(folder).eval()
+words = json.loads((folder / "words.json").read_text())
+model = Tickets(len(words)).eval()
+model.load_state_dict(torch.load(folder / "weights.pt", weights_only=True))
 with torch.no_grad():
-    best = model(input_ids=tokens, attention_mask=mask).logits.argmax(1).tolist()
+    best = model(encoded(rows, words))["logits"].argmax(1).tolist()
 with open(os.environ["HARNESS_PREDICTIONS"], "w", newline="") as stream:
     writer = csv.writer(stream)
     writer.writerow(["id", "prediction"])

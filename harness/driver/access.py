@@ -8,6 +8,7 @@ from harness.domain.claude_folder import CONFIG_DIR, claude_folder
 from harness.domain.prices import MODEL
 from harness.errors import RefusedError
 from harness.model_gateway.service import API, Dialect, Proof, Service
+from harness.model_gateway.signing import aws_signer
 
 KEY = "ANTHROPIC_API_KEY"
 BEARER = "ANTHROPIC_AUTH_TOKEN"
@@ -29,7 +30,7 @@ _HOW = (
 
 
 def service_of(environment: Mapping[str, str]) -> Service:
-    """Raises RefusedError (key_missing, access_unknown)."""
+    """Raises RefusedError (key_missing, access_unknown), MissingExtraError."""
     clouds = {
         "CLAUDE_CODE_USE_BEDROCK": _bedrock,
         "CLAUDE_CODE_USE_VERTEX": _vertex,
@@ -98,16 +99,12 @@ def _bedrock(environment: Mapping[str, str]) -> Service:
     url = environment.get("ANTHROPIC_BEDROCK_BASE_URL")
     token = environment.get("AWS_BEARER_TOKEN_BEDROCK") or environment.get(BEARER)
     skips = environment.get("CLAUDE_CODE_SKIP_BEDROCK_AUTH", "").lower() in _YES
-    if not token and not (skips and url):
-        raise _unsigned(
-            "Bedrock",
-            "AWS_BEARER_TOKEN_BEDROCK (a Bedrock API key)",
-            "ANTHROPIC_BEDROCK_BASE_URL with CLAUDE_CODE_SKIP_BEDROCK_AUTH=1",
-        )
+    asks = bool(token) or (skips and bool(url))
     return Service(
         url=url or f"https://bedrock-runtime.{region}.amazonaws.com",
         dialect=Dialect.BEDROCK,
         headers=_custom(environment) | (_bearing(token) if token else {}),
+        sign=None if asks else aws_signer(region),
         proof=Proof.HEADER,
         variables={"AWS_REGION": region, **_models(environment)},
         words=f"Bedrock in {region}",
@@ -164,7 +161,8 @@ def _foundry(environment: Mapping[str, str]) -> Service:
 
 def _unsigned(name: str, token: str, gateway: str) -> RefusedError:
     return RefusedError(
-        f"{name} is chosen, and nothing says how to ask it: the model gateway signs no requests.",
+        f"{name} is chosen, and nothing says how to ask it: the model gateway signs requests to"
+        " Bedrock only.",
         hint=f"Set {token}, or {gateway}; docs/cost.md.",
         code="access_unknown",
     )

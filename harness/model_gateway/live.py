@@ -46,6 +46,8 @@ CLOUDS_TAKE = frozenset({"accept", "content-type", "user-agent", "x-app"})
 CLOUDS_TAKE_LIKE = ("anthropic-", "x-claude-code-", "x-stainless-")
 """What a session's own headers may tell Bedrock and Vertex: by others the service's tier, its speed
 or who pays is chosen, and the meter knows one price. A person's own are the service's."""
+SIGNED = ("host", "content-type")
+"""What a signature covers beside the path, the body and the date."""
 IDLE_S = 240.0
 """Below the five minutes after which the CLI itself gives a silent stream up."""
 NOT_RETURNED = NOT_SENT | {"content-encoding", "set-cookie", "server", "date"}
@@ -88,7 +90,7 @@ class Live:
         self._client: httpx.AsyncClient | None = None
 
     async def answer(self, request: RecordedRequest, raw: bytes) -> Reply:
-        built = self._built(request, raw)
+        built = await self._signed(self._built(request, raw))
         _require_readable(request)
         sent = _Sent(self, request, self.meter.reserve(request))
         try:
@@ -119,7 +121,7 @@ class Live:
         return sent.answered(response, body)
 
     async def count_tokens(self, request: RecordedRequest, raw: bytes) -> Reply:
-        built = self._built(request, raw)
+        built = await self._signed(self._built(request, raw))
         try:
             response = await self._send(built)
             body = await response.aread()
@@ -163,6 +165,19 @@ class Live:
                 " has not.",
                 hint="Correct the header; if every request is refused, the key.",
             ) from None  # the error quotes the value, which may be the key
+
+    async def _signed(self, built: httpx.Request) -> httpx.Request:
+        """In a thread: credentials may be renewed meanwhile. Raises Refusal."""
+        if self._service.sign is None:
+            return built
+        where = f"{built.url.scheme}://{built.url.netloc.decode()}"
+        covered = {name: built.headers[name] for name in SIGNED if name in built.headers}
+        path = built.url.raw_path.decode()
+        added = await asyncio.to_thread(
+            self._service.sign, f"{where}{path}", built.content, covered
+        )
+        built.headers.update(added)
+        return built
 
     async def _send(self, built: httpx.Request) -> httpx.Response:
         client = self._connected()

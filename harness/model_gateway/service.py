@@ -1,7 +1,7 @@
 """The model service behind the gateway: where it is, what a request must carry, and how the CLI of
 a session speaks to the gateway in its place."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +10,10 @@ from harness.model_gateway.wire import SESSION
 
 _CUSTOM = "ANTHROPIC_CUSTOM_HEADERS"
 API = "https://api.anthropic.com"
+
+Signer = Callable[[str, bytes, Mapping[str, str]], dict[str, str]]
+"""(address, body, the headers that it covers) -> headers to add. It may ask for fresh credentials
+over the network, and raises gateway.Refusal without any."""
 
 
 class Dialect(StrEnum):
@@ -50,6 +54,8 @@ class Service:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What the gateway adds to each request. Secrets: in memory, and nowhere else."""
     proof: Proof = Proof.KEY
+    sign: Signer | None = field(default=None, repr=False)
+    """Signs each request, for a service that takes no secret as it is."""
     login: Path | None = None
     """The file with the CLI's own login. The CLI gets a link to it; nothing of ours reads it, and
     the gateway passes the header on that the CLI makes of it."""

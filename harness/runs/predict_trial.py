@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +43,9 @@ from harness.runs.train_job import TrainJob, code_now, code_of
 from harness.sandbox.reach import accelerators
 
 AS_IT_IS = "."
-PATIENCE_S = 1.0
-"""A training that ends so soon after its first checkpoint loses nothing."""
+LEAST_S, MOST_S, TIMES = 1.0, 20.0, 3.0
+"""It waits `TIMES` as long as the first checkpoint took, within these bounds: a training that ends
+meanwhile loses little, and the evaluation starts predict at once anyway."""
 _PAUSE_S = 1.0
 _TRIES = 20
 _MOST_TABLE = 256 << 20
@@ -150,6 +152,7 @@ class PredictTrial:
         """Without `asked` nothing is tried, nor told: another process tries it."""
         self._train, self._sandbox = job, sandbox
         self._asked = asked
+        self._began = time.monotonic()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._told: _Told | None = None
@@ -212,7 +215,8 @@ class PredictTrial:
     # The thread's side
 
     def _work(self) -> None:
-        if self._stop.wait(PATIENCE_S):
+        took = time.monotonic() - self._began
+        if self._stop.wait(min(max(LEAST_S, TIMES * took), MOST_S)):
             return
         with contextlib.suppress(StoppedError), stopping_at(self._stop):
             _lower_priority()

@@ -14,7 +14,7 @@ from tests.cli.journey import PLAN, Journey, make_project
 BROKEN = "raise SystemExit('there is no model in it')\n"
 WAITING = TRAIN.replace("epoch=0, final=True)", "epoch=0)") + (
     "    import os, time\n"
-    "    for _ in range(600):\n"
+    "    for _ in range(2400):\n"
     "        time.sleep(0.05)\n"
     "        if os.path.exists(os.path.join(os.environ['HARNESS_RUN_DIR'], 'go')):\n"
     "            break\n"

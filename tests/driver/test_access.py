@@ -149,7 +149,6 @@ def test_models_and_regions_reach_the_cli_and_no_header_does() -> None:
     [
         ({}, "key_missing", "Log in with `claude`, or set ANTHROPIC_API_KEY"),
         ({"HOME": "/nowhere"}, "key_missing", "claude setup-token"),
-        ({"CLAUDE_CODE_USE_BEDROCK": "1"}, "access_unknown", "AWS_BEARER_TOKEN_BEDROCK"),
         ({"CLAUDE_CODE_USE_VERTEX": "1"}, "access_unknown", "ANTHROPIC_AUTH_TOKEN"),
         ({"CLAUDE_CODE_USE_FOUNDRY": "1"}, "access_unknown", "ANTHROPIC_FOUNDRY_API_KEY"),
     ],
