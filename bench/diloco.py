@@ -1,11 +1,11 @@
-"""DiLoCo beside one process on MNIST-1D at equal samples and steps, over three seeds, and what is
-sent a step beside DDP.
+"""DiLoCo beside one process at equal samples and steps, over three seeds, and what is sent a step
+beside DDP: on MNIST-1D, or LoRA on SmolLM2-135M (`make smollm2` first).
 
-One process trains on batches of 100; two replicas on 50 each, averaging every 20 steps. The
-baseline's spread over its seeds is the noise that the difference is held against: exit 1 where it
-is larger. Bytes are those of the loopback of a network namespace that nobody else is in.
+One process trains on a batch; two replicas on half of it each, and average every `every` steps.
+The baseline's spread over its seeds is the noise that the difference is held against: exit 1 where
+it is larger. Bytes are those of the loopback of a network namespace that nobody else is in.
 
-    python bench/diloco.py [--record]
+    python bench/diloco.py [--task smollm2] [--record]
 """
 
 import argparse
@@ -19,8 +19,8 @@ from pathlib import Path
 
 import torch
 import torch.distributed
+from _diloco_tasks import TASKS
 from _record import record
-from mnist1d.data import get_dataset_args, make_dataset
 from torch.nn.parallel import DistributedDataParallel
 
 from harness.run_logger import RunLogger
@@ -28,38 +28,14 @@ from harness.training.diloco import DiLoCo, Samples
 from harness.training.replicas.network import enter_own
 
 SEEDS = (1, 2, 3)
-STEPS, EVERY, BATCH, REPLICAS = 1600, 20, 100, 2
-DDP_STEPS = 100
+REPLICAS, DDP_STEPS = 2, 100
 
 
-def table():
-    made = make_dataset(get_dataset_args())
-    rows = [torch.tensor(made[name], dtype=torch.float32) for name in ("x", "x_test")]
-    return *rows, torch.tensor(made["y"]), torch.tensor(made["y_test"])
-
-
-def network(seed):
-    torch.manual_seed(seed)
-    wide = torch.nn.Linear(100, 100)
-    return torch.nn.Sequential(
-        torch.nn.Linear(40, 100), torch.nn.ReLU(), wide, torch.nn.ReLU(), torch.nn.Linear(100, 10)
-    )
-
-
-def a_step(model, inner, x, y):
-    loss = torch.nn.functional.cross_entropy(model(x), y)
+def a_step(task, model, inner, rows):
+    loss = task.loss(model, rows)
     inner.zero_grad()
     loss.backward()
     return loss
-
-
-def accuracy(model, x, y):
-    with torch.no_grad():
-        return float((model(x).argmax(1) == y).float().mean())
-
-
-def adam(model):
-    return torch.optim.AdamW(model.parameters(), lr=2e-3)
 
 
 def sent():
@@ -71,53 +47,53 @@ def sent():
     raise SystemExit("there is no loopback in /proc/net/dev")
 
 
-def single(seed):
-    x, x_test, y, y_test = table()
-    model = network(seed)
-    inner = adam(model)
-    samples = Samples(len(x), batch=BATCH, seed=seed)
-    samples.begin(steps=STEPS, replicas=1)
+def single(task, seed):
+    model = task.model(seed)
+    inner = task.inner(model)
+    samples = Samples(task.count, batch=task.batch, seed=seed)
+    samples.begin(steps=task.steps, replicas=1)
     for rows in samples.batches(0):
-        a_step(model, inner, x[rows], y[rows])
+        a_step(task, model, inner, rows)
         inner.step()
-    return {"accuracy": accuracy(model, x_test, y_test)}
+    return {"score": task.score(model)}
 
 
-def replica(seed):
-    x, x_test, y, y_test = table()
+def replica(task, seed):
     with RunLogger.from_environment() as log:
-        model = network(seed)
-        inner = adam(model)
-        samples = Samples(len(x), batch=BATCH // REPLICAS, seed=seed)
+        model = task.model(seed)
+        inner = task.inner(model)
+        samples = Samples(task.count, batch=task.batch // REPLICAS, seed=seed)
         with DiLoCo(model, inner, log=log, samples=samples) as diloco:
-            log.start(STEPS // EVERY)
+            log.start(task.steps // task.every)
             before = sent()
-            while diloco.rounds < STEPS // EVERY:
+            while diloco.rounds < task.steps // task.every:
                 rows = diloco.batch()
-                loss = a_step(model, inner, x[rows], y[rows])
+                loss = a_step(task, model, inner, rows)
                 diloco.note(loss, tokens=len(rows))
                 inner.step()
             passed = sent() - before
-    return {"accuracy": accuracy(model, x_test, y_test), "bytes": passed / STEPS}
+    return {"score": task.score(model), "bytes": passed / task.steps}
 
 
-def rank(seed):
+def rank(task, seed):
     torch.distributed.init_process_group("gloo")
-    x, _, y, _ = table()
-    model = DistributedDataParallel(network(seed))
-    inner = adam(model)
-    own = range(torch.distributed.get_rank() * 50, torch.distributed.get_rank() * 50 + 50)
+    model = DistributedDataParallel(task.model(seed))
+    inner = task.inner(model)
+    half, at = task.batch // REPLICAS, torch.distributed.get_rank()
+    own = range(at * half, at * half + half)
+    steps = min(DDP_STEPS, task.steps // 4)
     torch.distributed.barrier()
     before = sent()
-    for _ in range(DDP_STEPS):
-        a_step(model, inner, x[own], y[own])
+    for _ in range(steps):
+        a_step(task, model, inner, own)
         inner.step()
     torch.distributed.barrier()
-    return {"bytes": (sent() - before) / DDP_STEPS}
+    return {"bytes": (sent() - before) / steps}
 
 
-def launch(role, seed, out, **more):
-    return [sys.executable, __file__, "--role", role, "--seed", str(seed), "--out", str(out)], {
+def launch(task, role, seed, out, **more):
+    words = ["--task", task, "--role", role, "--seed", str(seed), "--out", str(out)]
+    return [sys.executable, __file__, *words], {
         **os.environ,
         "OMP_NUM_THREADS": "1",
         "PYTHONPATH": str(Path(__file__).parents[1]),
@@ -125,10 +101,22 @@ def launch(role, seed, out, **more):
     }
 
 
-def of_replicas(seed, folder):
-    said = {"replicas": REPLICAS, "sync_every": EVERY, "save_every": STEPS}
+def of_single(name, seed, folder):
+    words, environment = launch(name, "single", seed, folder / "single.json")
+    subprocess.run(words, env=environment, check=True)
+    return json.loads((folder / "single.json").read_text())
+
+
+def of_replicas(name, seed, folder):
+    task = TASKS[name]
+    said = {"replicas": REPLICAS, "sync_every": task.every, "save_every": task.steps}
+    said |= {"join_s": 60}
     words, environment = launch(
-        "replica", seed, folder / "{}.json", HARNESS_CONFIG=json.dumps({"distributed": said})
+        name,
+        "replica",
+        seed,
+        folder / "{}.json",
+        HARNESS_CONFIG=json.dumps({"distributed": said}),
     )
     crew = [sys.executable, "-m", "harness.training.replicas", "--replicas", str(REPLICAS), "--"]
     done = subprocess.run([*crew, *words], env=environment, cwd=folder, capture_output=True)
@@ -137,11 +125,11 @@ def of_replicas(seed, folder):
     return [json.loads((folder / f"{at}.json").read_text()) for at in range(REPLICAS)]
 
 
-def of_ddp(folder):
+def of_ddp(name, folder):
     """In a process of its own, which leaves this network."""
     started = []
     for at in range(REPLICAS):
-        words, environment = launch("rank", 1, folder / f"{at}.json", RANK=str(at))
+        words, environment = launch(name, "rank", 1, folder / f"{at}.json", RANK=str(at))
         environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29400"}
         environment |= {"WORLD_SIZE": str(REPLICAS), "GLOO_SOCKET_IFNAME": "lo"}
         started.append(subprocess.Popen(words, env=environment))
@@ -151,66 +139,69 @@ def of_ddp(folder):
 
 
 def mean(told):
-    return statistics.mean(one["accuracy"] for one in told)
+    return statistics.mean(one["score"] for one in told)
 
 
-def compare(recording):
-    alone, two, apart, carried = [], [], set(), []
+def compare(name, recording):
+    task = TASKS[name]
+    task.prepare()
+    alone, two, apart, carried = [], [], False, []
     for seed in SEEDS:
-        alone.append(single(seed))
         with tempfile.TemporaryDirectory() as folder:
-            got = of_replicas(seed, Path(folder))
-        apart |= (
-            {one["accuracy"] for one in got} if len({g["accuracy"] for g in got}) > 1 else set()
-        )
+            alone.append(of_single(name, seed, Path(folder)))
+        with tempfile.TemporaryDirectory() as folder:
+            got = of_replicas(name, seed, Path(folder))
+        apart |= len({one["score"] for one in got}) > 1
         two.append(got[0])
         carried.append(statistics.mean(one["bytes"] for one in got))
+        print(f"seed {seed}: one {alone[-1]['score']:.4f}, two {got[0]['score']:.4f}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        words, environment = launch("ddp", 1, Path(folder))
+        words, environment = launch(name, "ddp", 1, Path(folder))
         subprocess.run(words, env=environment, check=True)
         ddp = json.loads((Path(folder) / "ddp.json").read_text())["bytes"]
-    spread = statistics.stdev(one["accuracy"] for one in alone)
+    spread = statistics.stdev(one["score"] for one in alone)
     figures = {
-        "single_accuracy": round(mean(alone), 4),
-        "replicas_accuracy": round(mean(two), 4),
+        f"single_{task.score_name}": round(mean(alone), 4),
+        f"replicas_{task.score_name}": round(mean(two), 4),
         "single_spread": round(spread, 4),
         "ddp_bytes_a_step": round(ddp),
         "diloco_bytes_a_step": round(statistics.mean(carried)),
         "bytes_ratio": round(statistics.mean(carried) / ddp, 3),
-        "steps": STEPS,
-        "sync_every": EVERY,
+        "steps": task.steps,
+        "sync_every": task.every,
         "seeds": len(SEEDS),
     }
-    for name, value in figures.items():
-        print(f"{name:22} {value}")
+    for figure, value in figures.items():
+        print(f"{figure:22} {value}")
     # Of a difference of two means of three seeds each.
     noise = 2 * spread * (2 / len(SEEDS)) ** 0.5
-    holds = not apart and figures["single_accuracy"] - figures["replicas_accuracy"] <= noise
+    holds = not apart and task.worse * (mean(two) - mean(alone)) <= noise
     print(f"{'PASS' if holds else 'FAIL'}: not worse than one process by more than {noise:.4f}")
     if recording:
-        record("diloco", "python bench/diloco.py --record", figures, seed=SEEDS[0])
+        kept, more = ("diloco", "") if name == "mnist1d" else (f"diloco_{name}", f" --task {name}")
+        record(kept, f"python bench/diloco.py{more} --record", figures, seed=SEEDS[0])
     return 0 if holds else 1
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--record", action="store_true")
-    parser.add_argument("--role", choices=("replica", "rank", "ddp"))
+    parser.add_argument("--task", choices=TASKS, default="mnist1d")
+    parser.add_argument("--role", choices=("single", "replica", "rank", "ddp"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=str)
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if asked.role is None:
-        return compare(asked.record)
+        return compare(asked.task, asked.record)
     if asked.role == "ddp":
         if not enter_own():
             raise SystemExit("no network of its own here")
-        told, name = of_ddp(Path(asked.out)), f"{asked.out}/ddp.json"
-    elif asked.role == "rank":
-        told, name = rank(asked.seed), asked.out
+        told, name = of_ddp(asked.task, Path(asked.out)), f"{asked.out}/ddp.json"
     else:
-        told = replica(asked.seed)
-        name = asked.out.format(os.environ["HARNESS_REPLICA"])
+        roles = {"single": single, "replica": replica, "rank": rank}
+        told = roles[asked.role](TASKS[asked.task](), asked.seed)
+        name = asked.out.format(os.environ.get("HARNESS_REPLICA"))
     Path(name).write_text(json.dumps(told))
     return 0
 

@@ -133,6 +133,7 @@ PROOFS = (
 journeys by the command, searches and simulations: most of the suite's time. `make proofs` runs them beside one another; those marked slow in their own file kill at moments
 that depend on the machine's speed and run alone."""
 IN_CI = (
+    "tests/artifacts/test_remote.py",
     "tests/cli/test_data_split.py",
     "tests/cli/test_default_experiment.py",
     "tests/cli/test_first_hour.py",

@@ -57,7 +57,7 @@ def test_the_whole_demo_ends_as_without_it(tmp_path: Path, launcher: str) -> Non
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert_target_hit(json.loads(done.stdout))
     with open_project(root, environment, read_only=True) as project:
         names = [f"exp-{number:04}" for number in range(1, 5)]

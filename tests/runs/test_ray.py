@@ -17,12 +17,13 @@ from harness.domain.statuses import FINAL_RUNS, RunStatus
 from harness.ledger.verify import verify
 
 pytest.importorskip("ray", reason="Ray is not installed: the extra `ray` brings it, 80 MB")
+pytestmark = pytest.mark.timeout(1800)
 
 CLUSTER = """
 import sys, ray
 from ray.runtime_context import get_runtime_context as context
-ray.init(address="local", num_cpus=4, include_dashboard=False, _node_ip_address="127.0.0.1",
-         log_to_driver=False, logging_level="ERROR")
+ray.init(address="local", num_cpus=2, object_store_memory=80 * 2**20, include_dashboard=False,
+         _node_ip_address="127.0.0.1", log_to_driver=False, logging_level="ERROR")
 print(context().gcs_address, flush=True)
 sys.stdin.read()
 """
@@ -96,13 +97,14 @@ def test_sixteen_experiments_of_one_plan_outlive_a_killed_worker(
         assert "ray::" in " ".join(worker.cmdline())
         worker.send_signal(signal.SIGKILL)
         said = [answer(process, 1200) for process in started]
-        assert [one["exit"] for one in said] == [0] * 16, said
+        assert [one for one in said if one["exit"]] == []
         runs = [run for name in names for run in project.ledger.runs(name)]
         assert all(run.status in FINAL_RUNS for run in runs)
         newest = {run.experiment: run for run in runs}
         assert {run.status for run in newest.values()} == {RunStatus.COMPLETED}
         assert {run.job["launcher"] for run in newest.values()} == {"ray"}
         assert len({run.handle["placed"]["job"] for run in newest.values()}) == 16
+        assert 2 in {run.attempt for run in runs}
         layout = project.layout
     assert verify(layout.ledger_db, layout.anchors, layout.facts_dir) == []
 

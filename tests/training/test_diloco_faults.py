@@ -61,6 +61,23 @@ def test_a_replica_that_dies_in_a_round_heals_and_its_rows_come_again(tmp_path: 
     assert max(times) - min(times) <= 1
 
 
+def test_a_healed_replica_syncs_the_same_fragment_as_the_others(tmp_path: Path) -> None:
+    """Case 54: the order of fragments is that of the rounds that count, not of own steps."""
+    case = {"open": True, "die": {"1": 3}, "pause": 0.05}
+    run = Replicas(tmp_path, case, {"sync_every": 4, "fragments": 2}).start()
+    run.until(lambda: "healing" in run.told(1) and run.told(1)[-1] == "training")
+    (tmp_path / "rounds").write_text(str(run.standing(0)["round"] + 4))
+    assert run.wait() == 0, run.err
+    one, two = ({each["round"]: each for each in run.kept(at) if each["counts"]} for at in (0, 1))
+    healed = min(number for number, each in two.items() if each["healed"])
+    together = [number for number in two if number >= healed]
+    assert len(together) > 3
+    for number in together:
+        for what in ("names", "global", "after"):
+            assert one[number][what] == two[number][what]
+    assert one[healed]["names"] != one[healed + 1]["names"]
+
+
 def test_kills_at_seeded_moments_and_a_killed_lighthouse(tmp_path: Path) -> None:
     """One run through all of them: each replica dies many times, the lighthouse twice."""
     moments = random.Random(11)

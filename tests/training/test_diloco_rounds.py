@@ -1,5 +1,6 @@
 """Rounds of real replicas over real gloo and a real lighthouse, against the arithmetic by hand."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,6 +90,23 @@ def test_fragments_are_synced_in_turn_while_training_goes_on(tmp_path: Path) -> 
     ] * 3
     for one, two in rounds(run):
         assert one["global"] == two["global"]
+
+
+def test_what_stays_of_the_local_weights_is_not_in_the_global_ones(tmp_path: Path) -> None:
+    """Case 51: mixing alters no saved global copy, which the next round starts from."""
+    plain = {"outer_lr": 1.0, "momentum": 0.0, "nesterov": False}
+    run = Replicas(tmp_path, {}, {"sync_every": 2, "mix": 0.5, **plain}).start()
+    assert run.wait() == 0, run.err
+    told = rounds(run)
+    for (one, two), (after_one, after_two) in itertools.pairwise(told):
+        own = [tensor(each, "local") for each in (one, two)]
+        mean = (own[0] + own[1]) / 2
+        assert after_one["global"] == after_two["global"]
+        assert float((tensor(after_one, "global") - mean).abs().max()) < TINY
+        for each, local in zip((one, two), own, strict=True):
+            mixed = (mean + local) / 2
+            assert float((tensor(each, "after") - mixed).abs().max()) < TINY
+        assert one["after"] != two["after"]
 
 
 def test_weights_that_differ_at_the_start_are_told(tmp_path: Path) -> None:
