@@ -1,6 +1,7 @@
 """Whether a session still lives."""
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -13,18 +14,21 @@ class Pulse:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now, self._last, self._busy, self._began = now, now(), 0, 0.0
+        self._lock = threading.Lock()  # tools work in threads of their own
 
     def beat(self) -> None:
         self._last = self._now()
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        self._busy += 1
-        self._began = self._now()
+        with self._lock:
+            self._busy += 1
+            self._began = self._now()
         try:
             yield
         finally:
-            self._busy -= 1
+            with self._lock:
+                self._busy -= 1
             self.beat()
 
     def silent_for(self) -> float:

@@ -14,6 +14,9 @@ from harness.contract.roles import MCP_SERVER
 _DISTRIBUTION = "experiment-harness"
 
 
+Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class OfferedTool:
     name: str
@@ -21,7 +24,7 @@ class OfferedTool:
     input_schema: dict[str, Any]
     reads: bool
     """Whether it changes nothing."""
-    handler: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+    handler: Handler
     """Arguments -> {content: [{type: text, text}], is_error}"""
 
 

@@ -1,12 +1,17 @@
-"""A session that reads the same file for ever, through the real CLI: it is told, ended, and a fresh
-one finishes its step from the hand-off."""
+"""A session that reads the same file for ever, or whose tool hangs, through the real CLI: it is
+ended, and a fresh one finishes its step from the hand-off."""
 
+import functools
+import importlib
+import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 from toy_project import builder, oracle, tool, write_scenario
 
 from harness.domain.statuses import DecisionKind, ExperimentStatus, SandboxKind
+from harness.driver import pulse, role_sessions
 from harness.driver.loop_runner import open_gateway, run_loop
 from harness.ledger.project import Project
 from harness.sandbox.select import choose
@@ -45,3 +50,37 @@ def test_a_session_in_circles_is_ended_and_a_fresh_one_goes_on(
     assert "talked in circles" in hand_off.text
     assert "Next: No run was started." in hand_off.text
     assert ledger.experiments()[0].status in (ExperimentStatus.KEPT, ExperimentStatus.JUDGED)
+
+
+def test_a_tool_that_hangs_stops_no_watchdog(
+    project: Project, sandbox: SandboxKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It blocks its thread, as a dead network disk does: the driver hears the session no less."""
+    module = importlib.import_module("harness.driver.tools.start_run")
+    asked, released = [], threading.Event()
+    require = module.require_open_experiment
+
+    def hangs_once(*words: Any) -> None:
+        asked.append(words)
+        if len(asked) == 1:
+            released.wait()
+        require(*words)
+
+    monkeypatch.setattr(module, "require_open_experiment", hangs_once)
+    monkeypatch.setattr(pulse, "LONGEST_WORK_S", 1.0)
+    impatient = functools.partial(role_sessions.SessionSpec, silence_seconds=4.0)
+    monkeypatch.setattr(role_sessions, "SessionSpec", impatient)
+    scenario = write_scenario(tmp_path / "s.yaml", builder(1), oracle(1))
+    gateway = open_gateway(project, project.plan(), {}, scenario=scenario)
+    try:
+        ended = run_loop(project, gateway, choose(sandbox, required=False))
+    finally:
+        released.set()
+    ledger = project.ledger
+    assert ended.reason == "target", ended.detail
+    outcomes = [(one.step, one.outcome) for one in ledger.sessions()]
+    assert outcomes[:2] == [("build-1-1", "cut"), ("build-1-1", "finished")]
+    (watched,) = [one for one in ledger.decisions() if one.kind is DecisionKind.WATCHDOG]
+    assert "No message, and no tool or hook of the harness at work" in watched.reason
+    (left,) = ledger.hand_offs()
+    assert "Stopped while it waited for: start_run." in left.text

@@ -11,12 +11,14 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from harness.contract.roles import Role
 from harness.domain.plain_text import plain_value
+from harness.driver.own_thread import in_own_thread
 from harness.driver.tool_context import ToolContext
-from harness.driver.tool_server import OfferedTool
+from harness.driver.tool_server import Handler, OfferedTool
 from harness.driver.tools.definition import AgentTool
 from harness.errors import HarnessError
 from harness.files import strict
@@ -63,11 +65,19 @@ def owed_tools(role: Role, *, of_phase: bool) -> list[str]:
 
 
 def session_tools(context: ToolContext) -> list[OfferedTool]:
-    """The tools of the context's role, by the contract."""
-    return [
+    """The tools of the context's role, by the contract; each call in a thread of its own."""
+    tools = [
         offered(tool_of(name), lambda: contextlib.nullcontext(context))
         for name in context.role.mcp_tools
     ]
+    return [replace(tool, handler=_apart(tool.handler)) for tool in tools]
+
+
+def _apart(handler: Handler) -> Handler:
+    async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
+        return await in_own_thread(lambda: handler(arguments))
+
+    return handle
 
 
 def offered(
