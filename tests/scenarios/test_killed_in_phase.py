@@ -59,7 +59,8 @@ def kill_loop(
         start_new_session=True,
     )
     try:
-        until(when)
+        until(lambda: when() or driver.poll() is not None)
+        assert driver.returncode is None, "the loop ended by itself"
     finally:
         driver.kill()
         driver.wait()
@@ -117,9 +118,10 @@ def said_after(words: str, text: str) -> str:
 def test_a_phase_is_finished_from_the_hand_off_of_a_killed_session(
     project: Project, sandbox: SandboxKind, tmp_path: Path
 ) -> None:
+    never = [{"text": "It is killed before this."}] * 2
     counted = {"text": f"I counted: {FOUND}", "tools": [pause()]}
     note = {"tools": [tool("write", "Bash", command="wc -c plan.md", description="Look")]}
-    killed = write_scenario(tmp_path / "killed.yaml", engineer(note, counted))
+    killed = write_scenario(tmp_path / "killed.yaml", engineer(note, counted, *never))
     kill_loop(project, killed, sandbox, lambda: "time.sleep(120)" in transcripts(project))
 
     def finish(first: str) -> list[dict[str, Any]]:
@@ -158,7 +160,7 @@ def test_an_experiment_is_trained_from_the_hand_off_of_a_killed_session(
     """What the killed one wrote is not written again."""
     with approved(make_project(tmp_path / "toy"), os.environ) as project:
         whole = builder(1, before=(pause(),))
-        killed = write_scenario(tmp_path / "killed.yaml", whole)
+        killed = write_scenario(tmp_path / "killed.yaml", whole, oracle(1))
         kill_loop(project, killed, sandbox, lambda: "time.sleep(120)" in transcripts(project))
         (experiment,) = project.ledger.experiments()
 

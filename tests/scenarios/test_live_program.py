@@ -1,5 +1,6 @@
 """`make live` with a service on loopback that plays a scenario: what it writes and refuses."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -9,9 +10,14 @@ from pathlib import Path
 import pytest
 from toy_project import PLAN, builder, make_project, oracle, write_scenario
 
+from harness.demo import data
+from harness.demo.run import SCENARIO
+from harness.model_gateway.scenario import read_scenario
 from tests.model_gateway.upstream import Upstream
 
 ROOT = Path(__file__).resolve().parents[2]
+WITH_TRAIN = all(importlib.util.find_spec(name) for name in data.NEEDED)
+needs_train = pytest.mark.skipif(not WITH_TRAIN, reason="the train extra is not installed")
 SECRET = "sk-a-secret-of-a-test-0123456789"
 
 
@@ -29,7 +35,7 @@ def run(tmp_path: Path, *words: str, **extra: str) -> subprocess.CompletedProces
     (tmp_path / "home").mkdir(exist_ok=True)
     program = [sys.executable, str(ROOT / "bench/_live.py"), *words]
     return subprocess.run(
-        program, env=environment, capture_output=True, text=True, check=False, timeout=240
+        program, env=environment, capture_output=True, text=True, check=False, timeout=1500
     )
 
 
@@ -72,6 +78,36 @@ def test_it_plays_the_plan_and_writes_transcript_cost_and_verdicts(
     assert figures["decisions"] == "KEEP: 1"
     transcript = (out / "live-transcript.yaml").read_text("utf-8")
     assert "mcp__harness__open_experiment" in transcript
+    written = "".join(path.read_text("utf-8") for path in out.iterdir())
+    assert SECRET not in written + done.stdout + done.stderr
+
+
+@pytest.mark.timeout(1800)
+@needs_train
+def test_the_demo_itself_is_played_through_it(tmp_path: Path) -> None:
+    """Its data, its plan, its four experiments; the model behind the endpoint is its scenario."""
+    upstream = Upstream(SCENARIO, lambda _role, _number: None)
+    out = tmp_path / "out"
+    try:
+        done = run(
+            tmp_path,
+            *("--budget", "900", "--out", str(out)),
+            ANTHROPIC_API_KEY=SECRET,
+            HARNESS_LIVE_URL=upstream.url,
+        )
+    finally:
+        upstream.close()
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    figures = json.loads((out / "live.json").read_text("utf-8"))["figures"]
+    assert (figures["reason"], figures["experiments"]) == ("target", 4)
+    assert figures["decisions"] == "DISCARD: 3, KEEP: 1"
+    for verdict in ("validation FAIL: 2", "validation INCONCLUSIVE: 1", "held_out PASS: 1"):
+        assert verdict in figures["verdicts"]
+    assert figures["requests"] == len(upstream.asked)
+    assert (figures["tokens"] > 0, 0 < figures["usd_at_list_prices"] < 900) == (True, True)
+    played = read_scenario(out / "live-transcript.yaml").sessions
+    assert [one.key for one in played] == [one.key for one in read_scenario(SCENARIO).sessions]
+    assert "run_logger_bypassed" in done.stdout
     written = "".join(path.read_text("utf-8") for path in out.iterdir())
     assert SECRET not in written + done.stdout + done.stderr
 

@@ -68,7 +68,7 @@ def test_a_tool_that_hangs_stops_no_watchdog(
 
     monkeypatch.setattr(module, "require_open_experiment", hangs_once)
     monkeypatch.setattr(pulse, "LONGEST_WORK_S", 1.0)
-    impatient = functools.partial(role_sessions.SessionSpec, silence_seconds=4.0)
+    impatient = functools.partial(role_sessions.SessionSpec, silence_seconds=20.0)
     monkeypatch.setattr(role_sessions, "SessionSpec", impatient)
     scenario = write_scenario(tmp_path / "s.yaml", builder(1), oracle(1))
     gateway = open_gateway(project, project.plan(), {}, scenario=scenario)

@@ -1,5 +1,6 @@
 """A project that trains in a moment, and the sessions of agents that work on it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import yaml
 
 from harness.clock import Clock
+from harness.contract.profiles import PROFILES
 from harness.domain.grade import PERSON
 from harness.domain.statuses import SandboxKind
 from harness.driver.loop_runner import open_gateway, run_loop
@@ -22,6 +24,7 @@ from harness.sandbox.select import choose
 from tests.centroids import PREDICT, TRAIN
 from tests.model_gateway.kept import keep
 from tests.plan_text import plan_text
+from tests.vault_key import give_key
 
 PLAN = plan_text(
     "toy",
@@ -69,7 +72,9 @@ def make_project(root: Path) -> Path:
 
 
 def approved(root: Path, environment: Mapping[str, str]) -> Project:
+    """With one vault key for all, so that seeds are the same whenever it is made."""
     project = open_project(root, environment, caller=PERSON)
+    give_key(project.layout.state / "vault")
     approve_plan(project, root / "plan.md", by="human:test")
     return project
 
@@ -81,6 +86,7 @@ def play(
     sandbox: SandboxKind,
     gateway: Gateway | None = None,
     waiting: Clock | None = None,
+    profile: str | None = None,
 ) -> Played:
     used = gateway or open_gateway(project, project.plan(), {}, scenario=scenario)
     requests = keep(used)
@@ -91,12 +97,14 @@ def play(
         choose(sandbox, required=False),
         on_progress=events.append,
         waiting=waiting,
+        profile=None if profile is None else PROFILES[profile],
     )
     return Played(ended, used, requests, events)
 
 
 def write_scenario(path: Path, *sessions: dict[str, Any]) -> Path:
-    path.write_text(yaml.safe_dump({"sessions": list(sessions)}, sort_keys=False), "utf-8")
+    whole = json.loads(json.dumps({"sessions": sessions}))  # without aliases
+    path.write_text(yaml.safe_dump(whole, sort_keys=False), "utf-8")
     return path
 
 
