@@ -83,9 +83,9 @@ def test_an_experiment_by_tools_and_verbs(project: Project, sandbox: SandboxKind
     assert (client.process.returncode, client.rest) == (0, "")
 
     judged = verb(project, "gate", "check", "exp-0001", **inside)
-    # The task is easy, and seeds are drawn anew for each project: some sets of three answer alike.
+    # The task is easy: the three seeds of this vault key have every row right, which is told.
     assert judged["verdict"] == "PASS"
-    assert {found["code"] for found in judged["findings"]} <= {"seeds_answer_alike"}
+    assert [found["code"] for found in judged["findings"]] == ["seeds_answer_alike"]
     assert {run.session for run in project.ledger.runs("exp-0001")} == {"5b0c"}
     assert {run.sandbox for run in project.ledger.runs("exp-0001")} == {sandbox.value}
     assert {run.caller for run in project.ledger.runs("exp-0001")} == {"open"}
