@@ -225,6 +225,8 @@ def _yaml_error(error: Exception, where: str, offset: int, hint: str) -> UsageEr
     problem = (
         getattr(error, "problem", None) or getattr(error, "reason", None) or "nested too deeply"
     )
+    if "'\\t'" in problem:
+        hint = "YAML is indented with spaces: put them in the place of the tab."
     return _error(where, line, f"this is not YAML: {problem}", hint)
 
 

@@ -31,7 +31,7 @@ def chosen(project: Project, named: str | None, line: str) -> str:
         tell(f"{found[0]} is the open experiment")
         return found[0]
     there = f"open are {', '.join(found)}" if found else "none is open"
-    way = "" if found else " `harness experiment new --hypothesis TEXT` opens one."
+    way = "" if found else ' `harness try "IDEA"` opens one.'
     raise UsageError(
         f"`{line}` needs an experiment: {there}.",
         hint=f"Name one, e.g. `{line} {found[0] if found else 'exp-0001'}`.{way}",

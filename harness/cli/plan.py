@@ -26,7 +26,7 @@ from harness.cli.person import (
     require_yes,
     stdin_is_terminal,
 )
-from harness.contract.artifacts import DRAFT
+from harness.contract.artifacts import BY_NAME, DRAFT, INNER_PLAN
 from harness.contract.roles import HOW_TO_DECIDE
 from harness.domain.findings import Finding, as_text
 from harness.domain.grade import CallerKind
@@ -47,14 +47,16 @@ from harness.plans.review import as_one_error
 from harness.plans.scorer import ScorerProbe
 from harness.rendering.standing import next_step
 from harness.sandbox.select import choose
+from harness.settings import find_root
 
+PLAN_FILE = BY_NAME["plan"].path
 CHANGES = click.option(
     "--changes",
     metavar="DIGEST",
     default=None,
     help="Of the changes that were shown: confirms these and no others.",
 )
-PLAN = click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
+PLAN = click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default=PLAN_FILE)
 
 
 @click.group("plan", cls=CommandGroup)
@@ -70,6 +72,7 @@ def command() -> None:
 def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
     """List every problem of PLAN; exit 2 when it cannot be approved. Changes nothing."""
     _require_name(plan)
+    plan = _there(project, plan)
     asked_by = caller_of(environment(), open_layout(project, environment()).state)
     by_person = asked_by.kind is CallerKind.PERSON
     checked = check_plan(
@@ -120,6 +123,15 @@ def check(plan: Path, copy: Path | None, project: Path, as_json: bool) -> None:
         then,
     ]
     emit(document, *filter(None, lines), as_json=as_json)
+
+
+def _there(start: Path, plan: Path) -> Path:
+    """Where nothing is at plan.md, the plan that `harness init --hooks none` puts into .harness."""
+    if str(plan) != PLAN_FILE or plan.exists():
+        return plan
+    root = find_root(start)
+    inner = not (root / plan).exists() and (root / INNER_PLAN).is_file()
+    return Path(INNER_PLAN) if inner else plan
 
 
 def _require_name(plan: Path) -> None:
@@ -197,6 +209,7 @@ def approve(plan: Path, changes: str | None, ask: bool, project: Path, as_json: 
     if ask and changes is not None:
         raise click.UsageError("--ask and --changes do not go together.")
     _require_name(plan)
+    plan = _there(project, plan)
     by = require_person("plan approve", environment())
     seen: list[Changes] = []
 

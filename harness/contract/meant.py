@@ -137,6 +137,13 @@ OPTIONS: dict[tuple[str, str], str] = {
         ("harness init", name): "`--label COLUMN`"
         for name in ("--target", "--column", "--y", "--labels")
     },
+    **{
+        (
+            "harness run",
+            name,
+        ): "`budget.usd` or `budget.tokens` of plan.md, which a person approves"
+        for name in ("--budget", "--max-cost", "--usd", "--tokens")
+    },
     ("harness train", "--continue"): "`harness train EXP --resume`",
     ("harness try", "--resume"): "`harness try --continue`",
     **{

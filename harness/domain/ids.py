@@ -42,8 +42,9 @@ def names_experiment(text: str) -> bool:
 
 
 def no_experiment(identifier: str) -> NotFoundError:
+    form = "" if is_experiment_id(identifier) else "; an id looks like exp-0001"
     return NotFoundError(
-        f"There is no experiment {identifier!r}; an id looks like exp-0001.",
+        f"There is no experiment {identifier!r}{form}.",
         hint="`harness experiment list` shows those that exist.",
     )
 

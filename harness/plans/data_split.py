@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from itertools import combinations, count
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -140,7 +141,7 @@ def _done_before(layout: Layout, relative: str, options: SplitOptions) -> DataSp
     if not notes:
         raise NotFoundError(
             f"There is no table at {layout.root / relative}.",
-            hint="Check the path.",
+            hint=_near(layout.root, relative),
             code="file_missing",
         )
     original = layout.originals / notes[-1]["file"]
@@ -155,6 +156,19 @@ def _done_before(layout: Layout, relative: str, options: SplitOptions) -> DataSp
             code="already_split",
         )
     return done
+
+
+def _near(root: Path, relative: str) -> str:
+    """What leads on, where no table is."""
+    if re.match(r"\w+:/", relative):
+        return "Fetch it into the project first."
+    folder = root / PurePosixPath(relative).parent
+    names = sorted(one.name for one in folder.glob("*") if one.suffix in FORMATS)
+    if not names:
+        return "Check the path."
+    near = get_close_matches(PurePosixPath(relative).name, names, n=1)
+    there = PurePosixPath(relative).parent / (near or names)[0]
+    return f"Did you mean {there}?" if near else f"Check the path; a table is {there}."
 
 
 def _worded(options: Mapping[str, Any]) -> str:

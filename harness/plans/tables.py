@@ -9,6 +9,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from harness.files import atomic_write, canonical_json, replacing
 Column = np.ndarray[Any, np.dtype[Any]]
 
 FORMATS = (".npz", ".csv", ".jsonl", ".parquet")
+_PACKED = (".gz", ".zip", ".xz", ".bz2", ".zst", ".tar", ".tgz")
+_SEPARATOR = re.compile(r"[;\t|]")
 MAX_BYTES = 8 << 30
 """Of an unpacked table: a small archive may unpack to more than the machine has."""
 
@@ -43,10 +46,21 @@ class Table:
         if name not in self.columns:
             raise UsageError(
                 f"{where} has no column {name!r}; it has {', '.join(self.columns) or 'none'}.",
-                hint="Correct the name in the plan, or add the column.",
+                hint=self._meant(name),
                 code="column_missing",
             )
         return self.columns[name]
+
+    def _meant(self, name: str) -> str:
+        if len(self.columns) == 1 and (sign := _SEPARATOR.search(next(iter(self.columns)))):
+            return f"Its cells are separated by {sign[0]!r}: write them anew with commas."
+        if self.columns and all(map(is_number, self.columns)):
+            return "Its first line is a row: write the names of the columns above it."
+        lower = {known.lower(): known for known in self.columns}
+        near = get_close_matches(name.lower(), lower, n=1)
+        if near:
+            return f"Did you mean {lower[near[0]]!r}? Correct the name, or add the column."
+        return "Correct the name, or add the column."
 
 
 def read_table(path: Path, *, max_bytes: int = MAX_BYTES) -> Table:
@@ -64,9 +78,7 @@ def read_table(path: Path, *, max_bytes: int = MAX_BYTES) -> Table:
     }
     reader = readers.get(path.suffix)
     if reader is None:
-        raise _error(
-            path, f"has the extension {path.suffix!r}; expected one of {', '.join(FORMATS)}"
-        )
+        raise _no_format(path)
     with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > max_bytes:
@@ -105,9 +117,7 @@ def write_table(path: Path, columns: Mapping[str, Column]) -> None:
     elif path.suffix == ".parquet":
         _write_parquet(path, arrays)
     else:
-        raise _error(
-            path, f"has the extension {path.suffix!r}; expected one of {', '.join(FORMATS)}"
-        )
+        raise _no_format(path)
 
 
 def _read_npz(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
@@ -283,5 +293,13 @@ def _csv_text(path: Path, arrays: dict[str, Column]) -> str:
     return target.getvalue()
 
 
-def _error(path: Path, what: str) -> UsageError:
-    return UsageError(f"{path.name} {what}.", hint=f"Correct {path}.", code="table_unreadable")
+def _error(path: Path, what: str, hint: str = "") -> UsageError:
+    hint = hint or f"Correct {path}."
+    return UsageError(f"{path.name} {what}.", hint=hint, code="table_unreadable")
+
+
+def _no_format(path: Path) -> UsageError:
+    what = f"has the extension {path.suffix!r}; expected one of {', '.join(FORMATS)}"
+    packed = path.suffix in _PACKED
+    way = "Unpack it first." if packed else "Write it as csv or parquet first, e.g. by pandas."
+    return _error(path, what, way)

@@ -81,10 +81,17 @@ class Startable:
             names = [str(folder / one) for one in there]
             raise self._refused(word, "is no program of the project", names)
         what = "is no program on the PATH that training gets"
+        if word.endswith(".py"):
+            raise self._refused(word, f"{what}: Python runs it", (), self._with_python(word))
         folders = list(map(Path, path.split(os.pathsep)))
         if settings.interpreter is not None:
             folders.append(Path(settings.interpreter).parent)
         raise self._refused(word, what, _programs(folders))
+
+    def _with_python(self, word: str) -> str:
+        near = get_close_matches(word, sorted(self.code().files), n=1)
+        words = ["python", *(near or [word]), *self.argv[1:]]
+        return f"Did you mean `{self.again} -- {' '.join(words)}`?"
 
     def _path(self) -> str:
         return passed_on(self.inherited).get("PATH", os.defpath)

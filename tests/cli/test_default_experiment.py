@@ -29,7 +29,7 @@ def test_the_only_open_one_is_taken_from_training_to_the_gate(journey: Journey) 
         answer = journey.harness(*words, "--json")
         error = answer.document["error"]
         assert (answer.exit_code, error["code"]) == (2, "no_experiment")
-        assert "harness experiment new --hypothesis TEXT" in error["hint"]
+        assert '`harness try "IDEA"` opens one' in error["hint"]
     assert journey.harness("experiment", "new", "--hypothesis", "centroids").exit_code == 0
     for words in VERBS:
         answer = journey.harness(*words)

@@ -114,6 +114,19 @@ WRONG: dict[tuple[str, ...], tuple[str, str]] = {
     ("priors", "add", "never do this"): ("--lesson", "Expected `harness priors add"),
     ("continue", EXP): (EXP, "`harness try --continue`"),
     ("audit", "accept"): ("accept", "`harness audit --accept`"),
+    ("run", "--budget", "5"): ("--budget", "`budget.usd` or `budget.tokens` of plan.md"),
+    ("baseline", "--seeds", "two"): ("'two' is no whole number", "harness baseline --help"),
+    ("try", "x", "--", "train.py"): ("train.py", "`harness try x -- python train.py`"),
+    ("try", "x", "--", "trian.py", "--lr", "1"): (
+        "trian.py",
+        "`harness try x -- python train.py --lr 1`",
+    ),
+    ("experiment", "compare", EXP, "exp-0002"): (
+        f"There is no experiment '{EXP}'.",
+        "`harness experiment list`",
+    ),
+    ("try", "x", "--parent", "best"): ("an id looks like exp-0001", "`harness experiment list`"),
+    ("data", "split", "data/trian.npz", "--label", "y"): ("trian.npz", "data/train.npz?"),
     ("decisions", "yesterday"): ("'yesterday'", "`harness experiment list`"),
 }
 
