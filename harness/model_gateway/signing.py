@@ -5,10 +5,20 @@ of the machine. They stay in the process of the gateway; a session's CLI is told
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from harness.domain.late import later
 from harness.errors import MissingExtraError, RefusedError
 from harness.model_gateway.gateway import Refusal
 from harness.model_gateway.service import Signer
+
+if TYPE_CHECKING:
+    from botocore import auth, awsrequest, exceptions, session
+else:
+    auth = later("botocore.auth")
+    awsrequest = later("botocore.awsrequest")
+    exceptions = later("botocore.exceptions")
+    session = later("botocore.session")
 
 NAME = "bedrock"
 _LOGIN = "`aws sso login`, or whatever renews them; then `harness continue`."
@@ -17,10 +27,7 @@ _LOGIN = "`aws sso login`, or whatever renews them; then `harness continue`."
 def aws_signer(region: str) -> Signer:
     """Raises MissingExtraError without botocore, RefusedError (key_missing) without credentials."""
     try:
-        from botocore.auth import SigV4Auth
-        from botocore.awsrequest import AWSRequest
-        from botocore.exceptions import BotoCoreError
-        from botocore.session import Session
+        wrong, signed = exceptions.BotoCoreError, auth.SigV4Auth
     except ImportError as error:
         raise MissingExtraError(
             "Bedrock is chosen without a Bedrock API key, and AWS credentials need botocore to"
@@ -29,18 +36,17 @@ def aws_signer(region: str) -> Signer:
             " docs/cost.md.",
         ) from error
     try:
-        found = Session().get_credentials()
-    except BotoCoreError as error:
+        found = session.Session().get_credentials()
+    except wrong as error:
         raise _none(type(error).__name__) from None  # its words may quote a file
     if found is None:
         raise _none("none were found")
 
     def sign(url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
+        request = awsrequest.AWSRequest(method="POST", url=url, data=body, headers=dict(headers))
         try:
-            frozen = found.get_frozen_credentials()
-            request = AWSRequest(method="POST", url=url, data=body, headers=dict(headers))
-            SigV4Auth(frozen, NAME, region).add_auth(request)
-        except BotoCoreError as error:
+            signed(found.get_frozen_credentials(), NAME, region).add_auth(request)
+        except wrong as error:
             raise Refusal(
                 f"The AWS credentials cannot be used: {type(error).__name__}.", hint=_LOGIN
             ) from None

@@ -28,7 +28,7 @@ ONLY_IN: dict[str, set[str]] = {
     "sqlalchemy": {"ledger"},
     "psycopg": {"ledger"},
     "fsspec": {"artifacts"},
-    "botocore": {"artifacts"},
+    "botocore": {"artifacts", "model_gateway"},
     "claude_agent_sdk": {"driver"},
     "mcp": {"driver"},
     "anyio": {"driver"},
