@@ -104,7 +104,8 @@ def test_sixteen_experiments_of_one_plan_outlive_a_killed_worker(
         assert {run.status for run in newest.values()} == {RunStatus.COMPLETED}
         assert {run.job["launcher"] for run in newest.values()} == {"ray"}
         assert len({run.handle["placed"]["job"] for run in newest.values()}) == 16
-        assert 2 in {run.attempt for run in runs}
+        # It had a checkpoint, or it had not: then it began anew.
+        assert len(runs) > 16 or 2 in {run.attempt for run in runs}
         layout = project.layout
     assert verify(layout.ledger_db, layout.anchors, layout.facts_dir) == []
 
