@@ -17,6 +17,7 @@ help:
 	@echo "make cheats  known cheats and honest work, with all defences off and on, sandboxed and unsandboxed (LANDLOCK=1: in landlock, too)"
 	@echo "make detectors  faults injected into real training, healthy runs and real logs: what the detectors say (some minutes)"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another, RECORD=1 to write the evidence)"
+	@echo "             then training with the pinned TRL, transformers and PEFT, and the newest (LIBRARIES=1: only these)"
 	@echo "make smollm2  the small language model that post-training is proved on (94 MB, Apache-2.0)"
 	@echo "make posttrain  preference tuning end to end with it, over 3 seeds (half an hour of CPU time)"
 	@echo "make live    the demo's plan with a live model: KEY=an API key, BUDGET=US dollars; its transcript, cost and verdicts into docs/evidence"
@@ -77,7 +78,8 @@ detectors: setup
 	@OMP_NUM_THREADS=1 $(BIN)/python -m bench.detectors --record --processes $(JOBS)
 
 compat: setup
-	@$(BIN)/python -m tests.compat $(if $(WITH),--with $(WITH)) $(if $(RECORD),--record)
+	@$(if $(LIBRARIES),true,$(BIN)/python -m tests.compat $(if $(WITH),--with $(WITH)) $(if $(RECORD),--record))
+	@$(if $(WITH),true,$(BIN)/python -m tests.compat_libraries $(if $(RECORD),--record))
 
 lint: setup
 	$(BIN)/ruff check .

@@ -122,6 +122,7 @@ PROOFS = (
     "tests/training/test_rollout_tools.py",
     "tests/cli/test_composed_cli.py",
     "tests/cli/test_own_transcripts.py",
+    "tests/test_compat_libraries.py",
     "tests/training/test_trainers.py",
     "tests/weather/test_clocks.py",
     "tests/weather/test_in_a_files_place.py",

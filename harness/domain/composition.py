@@ -86,7 +86,7 @@ class Channel:
 
 @dataclass(frozen=True, kw_only=True)
 class FrozenFunction:
-    """A reward, or a tool that is called in rollouts."""
+    """A reward, or a tool or an environment that rollouts call."""
 
     name: str
     file: str | None = None
@@ -98,6 +98,11 @@ class FrozenFunction:
     """Of the file, or of all files of the package."""
     source: str | None = None
     """The file's text, as it was specified: what runs."""
+
+
+def is_action(method: str) -> bool:
+    """Whether the model may call this method of an environment, by TRL's contract."""
+    return method not in ("reset", "get_reward") and not method.startswith("_")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +153,8 @@ class Rollouts:
     """Of files; the model may call them, and no channel learns what they return."""
     tool_turns: int = 4
     """Times in a rollout that tools answer."""
+    environment: FrozenFunction | None = None
+    """A class of a file: an instance a rollout, its methods are tools that share its state."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,13 +191,15 @@ class Composition:
 
 
 def composition_from(values: Mapping[str, Any]) -> Composition:
-    """The inverse of `Composition.plain`; one without tools, of before, has none."""
+    """The inverse of `Composition.plain`; one without tools or environment, of before, has none."""
     reward, distillation = dict(values["reward"]), dict(values["distillation"])
     rollouts = dict(values["rollouts"])
     reward["functions"] = tuple(FrozenFunction(**one) for one in reward["functions"])
     reward["function_weights"] = tuple(reward["function_weights"])
     distillation["contexts"] = tuple(distillation["contexts"])
     rollouts["tools"] = tuple(FrozenFunction(**one) for one in rollouts.get("tools", ()))
+    if environment := rollouts.get("environment"):
+        rollouts["environment"] = FrozenFunction(**environment)
     return Composition(
         reward=RewardChannel(**reward),
         distillation=DistillationChannel(**distillation),

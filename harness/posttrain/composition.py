@@ -6,6 +6,7 @@ import os
 import subprocess
 import tomllib
 from collections.abc import (
+    Callable,
     Mapping,
     Sequence,
 )
@@ -31,8 +32,10 @@ from harness.domain.composition import (
     RewardChannel,
     Rollouts,
     Teacher,
+    is_action,
 )
 from harness.domain.plain_text import one_line
+from harness.domain.row_forms import flat
 from harness.errors import HarnessError
 from harness.files import sha256_bytes
 from harness.ledger.project import Project
@@ -75,6 +78,7 @@ PARTS: dict[str, type] = {
     "rollouts": Rollouts,
 }
 MOST_SOURCE = 64 * 1024
+_Fault = Callable[[ast.Module, str], str]
 _PACKAGES = "harness.training.reward_packages"
 
 
@@ -109,12 +113,18 @@ def _consistent(problems: FieldProblems, made: Composition) -> None:
         problems.add(
             "composition", "a channel with a weight above 0", "none", "nothing is learned"
         )
-    if made.rollouts.tools and not made.rolls_out:
-        problems.add("composition.rollouts.tools", "rollouts", "none", "nothing calls them")
-    names = [one.name for one in made.rollouts.tools]
+    environment = made.rollouts.environment
+    actions, scores = _methods(environment)
+    for name, given in (("tools", made.rollouts.tools), ("environment", environment)):
+        if given and not made.rolls_out:
+            problems.add(f"composition.rollouts.{name}", "rollouts", "none", "nothing calls them")
+    names = [*(one.name for one in made.rollouts.tools), *actions]
     if len(set(names)) < len(names):
         problems.add("composition.rollouts.tools", "names that differ", names, "two are one name")
     functions, weights = made.reward.functions, made.reward.function_weights
+    if made.needs_rewards and not (functions or scores):
+        expected = "a function, or an environment with get_reward"
+        problems.add("composition.reward.functions", expected, [], "nothing is scored")
     if len(functions) != len(weights):
         expected = f"{len(functions)} numbers, one a function"
         problems.add(
@@ -147,7 +157,7 @@ def rows_problems(
 
 
 def _has(row: Mapping[str, Any], *names: str) -> bool:
-    return all(isinstance(row.get(name), str) and row[name].strip() for name in names)
+    return all(flat(row.get(name)).strip() for name in names)
 
 
 def _text(project: Project, path: str, most: int) -> str:
@@ -190,11 +200,14 @@ class _Reading:
         if name in WORDS:
             return self._word(name, WORDS[name], value)
         if name == "reward.functions":
-            return tuple(self._function(one) for one in self._list(name, value))
+            each = self._list(name, value, empty=True)
+            return tuple(self._function(one) for one in each)
         if name == "rollouts.tools":
             return tuple(self._tool(one) for one in self._list(name, value))
+        if name == "rollouts.environment":
+            return self._of_file(name, str(value), "FILE.py:CLASS", fault=_class_fault)
         if name == "reward.function_weights":
-            each = self._list(name, value)
+            each = self._list(name, value, empty=True)
             return tuple(
                 float(number_of(self.problems, f"composition.{name}", _WEIGHT, one))
                 for one in each
@@ -212,8 +225,8 @@ class _Reading:
             self.problems.add(f"composition.{name}", "/".join(words), value, "unknown")
         return value
 
-    def _list(self, name: str, value: Any) -> list[Any]:
-        if isinstance(value, list) and value:
+    def _list(self, name: str, value: Any, *, empty: bool = False) -> list[Any]:
+        if isinstance(value, list) and (value or empty):
             return value
         self.problems.add(f"composition.{name}", "a list", value, "it is none, or empty")
         return []
@@ -226,13 +239,13 @@ class _Reading:
         if str(word).startswith("package:"):
             return self._packaged(str(word))
         asked = f"{'/'.join(REWARDS)}, FILE.py:FUNCTION or package:DISTRIBUTION:NAME"
-        return self._of_file("reward.functions", str(word), asked)
+        return self._of_file("reward.functions", str(word), asked, fault=_function_fault)
 
     def _tool(self, word: Any) -> FrozenFunction:
         """`FILE.py:FUNCTION`, with a docstring and types: what the model is told of it."""
-        return self._of_file("rollouts.tools", str(word), "FILE.py:FUNCTION", told=True)
+        return self._of_file("rollouts.tools", str(word), "FILE.py:FUNCTION", fault=_tool_fault)
 
-    def _of_file(self, place: str, word: str, asked: str, *, told: bool = False) -> FrozenFunction:
+    def _of_file(self, place: str, word: str, asked: str, *, fault: _Fault) -> FrozenFunction:
         """With the file's text as it is now."""
         file, _, name = word.rpartition(":")
         if not file.endswith(".py") or not name.isidentifier():
@@ -241,12 +254,12 @@ class _Reading:
         try:
             source = _text(self.project, file, MOST_SOURCE)
             folder = self.project.layout.root / Path(file).parent
-            fault = _source_fault(source, name, folder, told=told)
+            wrong = _source_fault(source, name, folder, fault)
         except (HarnessError, OSError, ValueError) as error:
-            source, fault = "", str(error)
-        if fault:
-            expected = "a file of its own with that function"
-            self.problems.add(f"composition.{place}", expected, word, fault)
+            source, wrong = "", str(error)
+        if wrong:
+            expected = f"a file of its own with that {asked[-8:].strip(':').lower()}"
+            self.problems.add(f"composition.{place}", expected, word, wrong)
         digest = sha256_bytes(source.encode())
         return FrozenFunction(name=name, file=file, sha256=digest, source=source)
 
@@ -281,18 +294,14 @@ def _of_interpreter(project: Project, package: str, name: str) -> Any:
         return {"error": one_line(told[-1] if told else "no answer", 200)}
 
 
-def _source_fault(source: str, name: str, folder: Path, *, told: bool) -> str:
-    """Why the source cannot be a function by itself, or, if `told`, one that a model is told of; or
-    nothing."""
+def _source_fault(source: str, name: str, folder: Path, fault: _Fault) -> str:
+    """Why the source cannot be used by itself, or nothing; `fault` says it of what it defines."""
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
         return f"line {error.lineno}: {error.msg}"
-    named = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name]
-    if not named:
-        return f"it has no function {name}"
-    if told and (missing := _untold(named[-1])):
-        return f"{name} has no {missing}, and the model is told of it by that"
+    if wrong := fault(tree, name):
+        return wrong
     for node in ast.walk(tree):
         modules = [one.name for one in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
@@ -304,10 +313,53 @@ def _source_fault(source: str, name: str, folder: Path, *, told: bool) -> str:
     return ""
 
 
-def _untold(function: ast.FunctionDef) -> str:
-    """What the description of a tool is made of, and the function has not; or nothing."""
+def _function_fault(tree: ast.Module, name: str) -> str:
+    return "" if _defined(tree, name, ast.FunctionDef) else f"it has no function {name}"
+
+
+def _tool_fault(tree: ast.Module, name: str) -> str:
+    function = _defined(tree, name, ast.FunctionDef)
+    return _function_fault(tree, name) or _untold(function, 0)
+
+
+def _class_fault(tree: ast.Module, name: str) -> str:
+    made = _defined(tree, name, ast.ClassDef)
+    if made is None:
+        return f"it has no class {name}"
+    methods = [one for one in made.body if isinstance(one, ast.FunctionDef)]
+    if not any(one.name == "reset" and one.args.kwarg for one in methods):
+        return f"{name} has no method reset(self, **row)"
+    faults = (_untold(one, 1) for one in methods if is_action(one.name))
+    return next(filter(None, faults), "")
+
+
+def _defined(tree: Any, name: str, kind: type[Any]) -> Any:
+    """The last one, or None."""
+    named = [one for one in tree.body if isinstance(one, kind) and one.name == name]
+    return named[-1] if named else None
+
+
+def _methods(environment: FrozenFunction | None) -> tuple[list[str], bool]:
+    """Those that the model may call, and whether the environment scores."""
+    if environment is None:
+        return [], False
+    made = _defined(ast.parse(environment.source or ""), environment.name, ast.ClassDef)
+    body = made.body if made else []
+    names = [one.name for one in body if isinstance(one, ast.FunctionDef)]
+    return [one for one in names if is_action(one)], "get_reward" in names
+
+
+def _untold(function: ast.FunctionDef, bound: int) -> str:
+    """What the description of a tool is made of, and the function has not; or nothing. The first
+    `bound` arguments are not the model's."""
+    missing = _undescribed(function, bound)
+    told = "and the model is told of it by that"
+    return f"{function.name} has no {missing}, {told}" if missing else ""
+
+
+def _undescribed(function: ast.FunctionDef, bound: int) -> str:
     words = function.args
-    each = [*words.posonlyargs, *words.args, *words.kwonlyargs]
+    each = [*words.posonlyargs, *words.args, *words.kwonlyargs][bound:]
     bare = [one.arg for one in each if one.annotation is None]
     if bare:
         return f"type for {bare[0]}"

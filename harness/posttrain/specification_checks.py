@@ -38,6 +38,9 @@ from harness.posttrain.specification import (
     config_fingerprint,
 )
 from harness.posttrain.tables import (
+    ANY_FORM,
+    ONE_TEXT,
+    ROLLOUTS,
     Table,
     benchmark_of,
     read_table,
@@ -138,8 +141,8 @@ def _dataset(
     problems: FieldProblems, project: Project, request: Request, mode: Mode | None
 ) -> Table:
     texts = mode.row_texts if mode else ()
-    generates = mode in (Mode.GRPO, Mode.COMPOSED)
-    return read_table(problems, project, "dataset", request.dataset, texts, text_only=generates)
+    form = ROLLOUTS if mode is Mode.COMPOSED else ONE_TEXT if mode is Mode.GRPO else ANY_FORM
+    return read_table(problems, project, "dataset", request.dataset, texts, form=form)
 
 
 def _word(problems: FieldProblems, words: type[Word], name: str, value: Any) -> Word | None:

@@ -36,6 +36,27 @@ _SPOKEN = ("prompt", *ANSWERS)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Form:
+    """What a row may be."""
+
+    texts: tuple[str, ...] = ()
+    """Keys whose value is one message, as its text."""
+    tools: bool = True
+    """Whether a prompt may have tools."""
+    reason: str = ""
+
+
+ANY_FORM = Form()
+ONE_TEXT = Form(
+    texts=_SPOKEN,
+    reason="a benchmark, and the trainer trl-grpo, take one question and one answer",
+)
+ROLLOUTS = Form(
+    tools=False, reason="a rollout has the tools of the composition, and none of a row"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Table:
     path: str = ""
     """Relative to the project, when it lies in it."""
@@ -55,7 +76,7 @@ def read_table(
     path: str,
     texts: RowTexts,
     *,
-    text_only: bool = False,
+    form: Form = ANY_FORM,
 ) -> Table:
     """The table at `path`, in the project or in a folder that config.toml declares. Without rows
     when it cannot be read. Prompts and answers are texts here, whatever layout the file has."""
@@ -76,7 +97,7 @@ def read_table(
     layouts = Counter(layout_of(row) for row in rows)
     rows = [one_form(row) for row in rows]
     for number, row in enumerate(rows, 1):
-        if fault := _row_fault(row, texts) or _form_fault(row, text_only=text_only):
+        if fault := _row_fault(row, texts) or _form_fault(row, form):
             problems.add(f"{name} row {number}", *fault)
             break
     rows = [_texts(row) for row in rows]
@@ -99,7 +120,7 @@ def benchmark_of(problems: FieldProblems, project: Project, path: str, evaluator
     texts: RowTexts = (("id",), ("prompt",))
     if isinstance(evaluator, str) and evaluator in tuple(Evaluator):
         texts = Evaluator(evaluator).row_texts
-    table = read_table(problems, project, "benchmark", path, texts, text_only=True)
+    table = read_table(problems, project, "benchmark", path, texts, form=ONE_TEXT)
     counts = Counter(str(row.get("id")) for row in table.rows)
     if repeated := sorted(name for name, count in counts.items() if count > 1):
         problems.add(
@@ -122,12 +143,13 @@ def _row_fault(row: dict[str, Any], texts: RowTexts) -> tuple[str, Any, str] | N
     return None
 
 
-def _form_fault(row: dict[str, Any], *, text_only: bool) -> tuple[str, Any, str] | None:
+def _form_fault(row: dict[str, Any], form: Form) -> tuple[str, Any, str] | None:
     prompt = row.get("prompt")
-    lists = [name for name in _SPOKEN if name in row and not isinstance(row[name], str)]
-    if text_only and lists:
-        reason = "a benchmark, and a trainer that generates, take one question and one answer"
-        return f"one text as {lists[0]}", "several messages", reason
+    lists = [name for name in form.texts if name in row and not isinstance(row[name], str)]
+    if lists:
+        return f"one text as {lists[0]}", "several messages", form.reason
+    if isinstance(prompt, dict) and not form.tools:
+        return "a prompt without tools", "tools", form.reason
     if mark := TEMPLATE_MARKS.search(flat(prompt)):
         reason = f"it holds {mark[0]!r}: the trainer applies the model's chat template itself"
         return "a prompt without a chat template", flat(prompt)[:80], reason

@@ -8,6 +8,7 @@ whole step's mean, so that the parts of a step add up however it is split. A cha
 0 at a step computes nothing.
 """
 
+import json
 from collections.abc import (
     Mapping,
     Sequence,
@@ -52,7 +53,7 @@ from harness.training.teachers import (
     head_of,
     privileged,
 )
-from harness.training.tools import asked_with
+from harness.training.tools import asked_with, require_one_start, require_room
 
 Inputs = dict[str, Any]
 _OF_REWARDS = ("reward", "reward_std", "frac_reward_zero_std")
@@ -114,8 +115,18 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         weights = self._weights()
         if self.model.training and not (weights["reward"] or weights["distillation"]):
             return {}  # no rollout is needed
-        inputs: Inputs = super()._prepare_inputs(generation_batch)
+        rows = [json.loads(one["prompt"]) for one in generation_batch]
+        inputs: Inputs = super()._prepare_inputs(rows)
         return inputs
+
+    def _generate(self, prompts: Any) -> tuple[Any, ...]:
+        self._asked = prompts  # with what an environment added
+        if self.environments and self.model.training:
+            require_one_start(prompts, self.num_generations)
+        out: tuple[Any, ...] = super()._generate(prompts)
+        if self.environments and self.channels is not None:
+            require_room(out[0], self.max_completion_length, self.channels.longest)
+        return out
 
     def _calculate_rewards(
         self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any
@@ -124,6 +135,9 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
             inputs, prompts, completions, completion_ids_list
         )
         self._rewards = (each * self.reward_weights.to(each.device)).nansum(1)
+        unscored = each.isnan().all(1)
+        self._rewards[unscored] = torch.nan  # no success; TRL gives it no advantage
+        self._note("channel/reward/unscored", float(unscored.sum()))
         self._completions = completions
         return each
 
@@ -155,8 +169,9 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         learned = _learned(out)
         room = self.channels.longest - ids.shape[1]
         prompts, taught = [], torch.zeros(len(rows), device=ids.device)
-        for place, (row, text) in enumerate(zip(rows, shown, strict=True)):
-            told = row["text"] if text is None else privileged(row["text"], text)
+        for place, text in enumerate(shown):
+            asked = self._asked[place]
+            told = asked if text is None else privileged(asked, text)
             prompt = prompt_ids(self.processing_class, asked_with(told, self.tools))
             fits = len(prompt) <= room
             taught[place] = float(text is not None and fits)
@@ -363,6 +378,12 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         super()._load_from_checkpoint(resume_from_checkpoint, model)
         if self.channels is not None and self.channels.teacher is not None:
             self.channels.teacher.load(Path(resume_from_checkpoint))
+
+
+def one_column(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The rows as `datasets` holds them: in a column of their own, messages would get each other's
+    keys, and values of two types be refused."""
+    return [{"prompt": json.dumps(row)} for row in rows]
 
 
 def _learned(inputs: Inputs) -> torch.Tensor:

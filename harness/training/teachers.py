@@ -24,6 +24,7 @@ from harness.domain.composition import (
     Context,
     Teacher,
 )
+from harness.training.chat import Prompt, messages
 from harness.training.rewards import text_of
 
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
@@ -161,6 +162,13 @@ def contexts(
     return shown
 
 
-def privileged(prompt: str, shown: str) -> str:
-    """The teacher's prompt (the template of SDPO)."""
-    return f"{prompt}\n\n{shown}\n\nCorrectly solve the original question.\n"
+def privileged(prompt: Prompt, shown: str) -> list[dict[str, Any]]:
+    """The teacher's prompt (the template of SDPO): what is shown follows the last question."""
+    asked, told = messages(prompt), f"\n\n{shown}\n\nCorrectly solve the original question.\n"
+    questions = [place for place, one in enumerate(asked) if one["role"] == "user"]
+    if not questions:
+        return [*asked, {"role": "user", "content": told.lstrip()}]
+    last = questions[-1]
+    said = asked[last]["content"]
+    both = said + told if isinstance(said, str) else [*said, {"type": "text", "text": told}]
+    return [*asked[:last], {**asked[last], "content": both}, *asked[last + 1 :]]

@@ -14,9 +14,9 @@ pytest.importorskip("trl")
 
 from tests.cli.journey import UNSANDBOXED, Answer, Journey
 from tests.posttrain import programs
-from tests.training.calling_model import ADD, save_calling_model
+from tests.training.calling_model import ADD, BOARD, PLAYING, save_calling_model
 from tests.training.test_composed import VERIFIER, installed
-from tests.training.tiny_model import save_tiny_model
+from tests.training.tiny_model import save_tiny_model, save_tool_model
 
 COLLECTED = Path(__file__).parents[1] / "traces/inputs/collected"
 OTHER = "HuggingFaceTB/SmolLM2-360M-Instruct"
@@ -162,6 +162,13 @@ BAD = {
     "[reward]\nweight = 0\n[distillation]\nweight = 0\n[rollouts]\ntools = ['tools.py:add']": (
         "nothing calls them"
     ),
+    "[reward]\nfunctions = []\nfunction_weights = []": "nothing is scored",
+    "[rollouts]\nenvironment = 'board.py:Bored'": "no class Bored",
+    "[rollouts]\nenvironment = 'board.py:Still'": "reset(self, **row)",
+    "[rollouts]\nenvironment = 'board.py:Mute'": "add has no docstring",
+    "[rollouts]\nenvironment = 'board.py:Board'\ntools = ['tools.py:add']": "two are one name",
+    "[reward]\nweight = 0\n[distillation]\nweight = 0\n[rollouts]\n"
+    "environment = 'board.py:Board'": "nothing calls them",
     "reward = 3": "a table",
     "gradients_every = -1": "gradients_every",
     "[reward]\nweight = 0\n[distillation]\nweight = 0\n[dpo]\nweight = 0": "nothing is learned",
@@ -172,6 +179,9 @@ BAD = {
 def test_a_wrong_composition_is_refused_in_words(tuning: Journey) -> None:
     half = ADD.replace("add", "half").replace("b: another", "")
     (tuning.root / "tools.py").write_text(f"{ADD}\ndef bare(a: int):\n    return a\n\n{half}")
+    mute = "class Mute:\n    def reset(self, **row): ...\n    def add(self, a: int): ...\n"
+    still = "class Still:\n    def reset(self): ...\n"
+    (tuning.root / "board.py").write_text(f"{BOARD}\n{mute}\n{still}")
     (tuning.root / "imports.py").write_text("import trainer\ndef f(**more):\n    return []\n")
     for text, said in BAD.items():
         (tuning.root / "bad.toml").write_text(text)
@@ -197,19 +207,27 @@ def test_a_channel_that_no_row_can_feed_is_refused(tuning: Journey) -> None:
     assert "none but with composed" in other.document["error"]["message"]
 
 
-def test_from_a_real_transcript_to_an_adapter(tuning: Journey) -> None:
+@pytest.mark.parametrize("form", [("--text",), ()], ids=["texts", "calls"])
+def test_from_a_real_transcript_to_an_adapter(
+    tuning: Journey, tmp_path: Path, form: tuple[str, ...]
+) -> None:
     """A recorded session is ingested; its pair and hint feed all three channels, the self-
-    distillation with a weight of 10."""
+    distillation with a weight of 10. Its answers call tools: as text, or in the chat template."""
+    weights = str(save_tool_model(tmp_path / "tools", "qwen2_5"))
+    added = tuning.harness("posttrain", "model", "add", programs.MODEL, "--weights", weights)
+    assert added.exit_code == 0, added.stdout + added.stderr
     pytest.importorskip("detect_secrets", reason="the extra `traces` is not installed")
     transcript = COLLECTED / "t11_randlee_agent_explore.jsonl"
     for words in (
         ("ingest", str(transcript), "--licence", "MIT", "--consent"),
-        ("rows", "traces.jsonl", "-o", "pairs.jsonl", "--text", "--context", "600"),
+        ("rows", "traces.jsonl", "-o", "pairs.jsonl", *form, "--context", "600"),
     ):
         done = tuning.harness("traces", *words)
         assert done.exit_code == 0, done.stdout + done.stderr
     (row,) = map(json.loads, (tuning.root / "pairs.jsonl").read_text().splitlines())
     assert "No such file" in row["hint"]
+    assert isinstance(row["chosen"], str) == bool(form)
+    assert form or row["rejected"][-1]["tool_calls"]
     text = COMPOSITION.replace('"contains", "rewards.py:brevity"', '"rewards.py:brevity"')
     text = text.replace("[1.0, 0.5]", "[1.0]").replace("weight = 0.5\n", "weight = 10.0\n", 1)
     (tuning.root / "trace.toml").write_text(text)
@@ -296,6 +314,28 @@ def test_a_model_that_calls_a_tool_twice_is_trained_on_what_it_wrote(
     first = logged(tuning, name)[0]
     assert (first["tools/call_frequency"], first["tools/failure_frequency"]) == (2.0, 0.0)
     assert first["rewards/sums/mean"] == 2.0
+    assert first["channel/distillation/rows"] == first["channel/dpo/rows"] == 4
+
+
+def test_a_model_plays_in_an_environment_that_keeps_a_state_for_each_rollout(
+    tuning: Journey, tmp_path: Path
+) -> None:
+    weights = str(save_calling_model(tmp_path / "calling"))
+    added = tuning.harness("posttrain", "model", "add", programs.MODEL, "--weights", weights)
+    assert added.exit_code == 0, added.stdout + added.stderr
+    (tuning.root / "playing.toml").write_text(PLAYING)
+    (tuning.root / "board.py").write_text(BOARD)
+    made = specified(tuning, "--set", "max_seq_length=4096", composition="playing.toml")
+    assert made.exit_code == 0, made.stdout + made.stderr
+    (tuning.root / "board.py").write_text("raise SystemExit")  # what was specified runs
+    environment = made.document["specification"]["composition"]["rollouts"]["environment"]
+    assert (environment["source"], len(environment["sha256"])) == (BOARD, 64)
+    name = made.document["experiment"]
+    ran = tuning.harness("posttrain", "run", name, *UNSANDBOXED, "--json")
+    assert ran.exit_code == 0, ran.stdout + ran.stderr
+    first = logged(tuning, name)[0]
+    assert (first["tools/call_frequency"], first["tools/failure_frequency"]) == (2.0, 0.0)
+    assert (first["rewards/Board/mean"], first["rewards/Board/std"]) == (6.5, 0.0)
     assert first["channel/distillation/rows"] == first["channel/dpo/rows"] == 4
 
 

@@ -1,12 +1,14 @@
 """A specification takes the layouts that others use, and says what it converted."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.ledger.project import Project
+from harness.posttrain.base_models import add_base_model
 from harness.posttrain.field_problems import SpecificationError
 from harness.posttrain.program import TrainingProgram
 from tests.posttrain import programs
@@ -70,6 +72,23 @@ def test_a_benchmark_of_conversations_is_refused(
     programs.write_rows(root / "held_out.jsonl", rows)
     with pytest.raises(SpecificationError, match="one text as prompt"):
         program.create(programs.request(), by="me")
+
+
+def test_rollouts_take_conversations_and_no_tools_of_a_row(
+    program: TrainingProgram, project: Project, root: Path
+):
+    (root / "weights").mkdir()
+    (root / "weights/config.json").write_text("{}")
+    add_base_model(project, programs.MODEL, weights=root / "weights", gguf=None, inherited={})
+    wanted = programs.request(backend="composed", mode="composed", tier="cpu-experimental")
+    rewritten(root / "train.jsonl", lambda row: conversational(row) | {"hint": "Look."})
+    (root / "hints.toml").write_text('[reward]\nweight = 0\n[distillation]\ncontexts = ["hint"]\n')
+    made = program.create(replace(wanted, composition="hints.toml"), by="me")
+    assert [one["actual"] for one in made.warnings if one["field"] == "dataset"] != []
+    tool = {"type": "function", "function": {"name": "add", "parameters": {}}}
+    rewritten(root / "train.jsonl", lambda row: conversational(row) | {"tools": [tool]})
+    with pytest.raises(SpecificationError, match="tools of the composition, and none of a row"):
+        program.create(wanted, by="me")
 
 
 def test_a_prompt_in_another_layout_contaminates_all_the_same(

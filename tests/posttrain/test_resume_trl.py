@@ -16,6 +16,7 @@ from harness.posttrain.base_models import add_base_model
 from harness.posttrain.program import TrainingProgram
 from tests.posttrain import programs
 from tests.posttrain.test_kill import start
+from tests.training.calling_model import BOARD, PLAYING, save_calling_model
 from tests.training.tiny_model import save_tiny_model
 
 SMALL = {
@@ -47,26 +48,35 @@ def kill_the_trainer_after_its_first_checkpoint(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("mode", ["orpo", "dpo", "sft", "grpo", "composed"])
+@pytest.mark.parametrize("mode", ["orpo", "dpo", "sft", "grpo", "composed", "playing"])
 def test_killed_and_resumed_it_is_the_unbroken_one(
     project: Project, program: TrainingProgram, root: Path, tmp_path: Path, mode: str
 ) -> None:
+    playing = mode == "playing"  # in an environment
     rows = [{**row, "answer": row["chosen"], "hint": row["chosen"]} for row in programs.rows(20)]
     programs.write_rows(root / "train.jsonl", rows)
     add_base_model(
         project,
         programs.MODEL,
-        weights=save_tiny_model(tmp_path / "tiny"),
+        weights=(save_calling_model if playing else save_tiny_model)(tmp_path / "tiny"),
         gguf=None,
         inherited={},
     )
     how = {
-        "backend": mode if mode == "composed" else f"trl-{mode}",
+        "backend": f"trl-{mode}",
         "mode": mode,
         "tier": "cpu-experimental",
         "evaluator": "preference",
     }
-    wanted = programs.request(**how, hyperparameters=SMALL)
+    numbers = SMALL
+    if mode in ("composed", "playing"):
+        how |= {"backend": "composed", "mode": "composed"}
+    if playing:
+        how |= {"composition": "playing.toml"}
+        numbers = SMALL | {"max_seq_length": 2048, "max_steps": 8}
+        (root / "board.py").write_text(BOARD)
+        (root / "playing.toml").write_text(PLAYING)
+    wanted = programs.request(**how, hyperparameters=numbers)
     straight = program.execute(program.create(wanted, by="me").experiment)
     assert straight.model is not None, straight.run.reason
     experiment = program.create(wanted, by="me").experiment

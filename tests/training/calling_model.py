@@ -20,6 +20,43 @@ ADD = '''def add(a: int, b: int) -> int:
     """
     return a + b
 '''
+BOARD = '''class Board:
+    def reset(self, prompt, **row):
+        self.sums = []
+        return f" Mind {len(prompt[-1]['content'])}."
+
+    def add(self, a: int, b: int) -> int:
+        """Adds.
+
+        Args:
+            a: one number
+            b: another
+        """
+        self.sums.append(a + b)
+        return sum(self.sums)
+
+    def get_reward(self):
+        return sum(self.sums) + self._more()
+
+    def _more(self):
+        return 0.5
+'''
+"""An environment: what its tool answers depends on the calls before it in the rollout."""
+PLAYING = """
+gradients_every = 1
+
+[reward]
+functions = []
+function_weights = []
+
+[distillation]
+contexts = ["hint"]
+
+[rollouts]
+max_tokens = 400
+environment = "board.py:Board"
+tool_turns = 2
+"""
 
 
 def save_calling_model(folder: Path) -> Path:

@@ -381,6 +381,55 @@ def test_who_is_shown_what() -> None:
     assert contexts(rows, said, [1.0] * 4, **{**options, "kinds": ("hint",)})[1:3] == [None, None]
     both = contexts(rows, said, [1.0, 1.0, 0.0, 0.0], **options)
     assert both[0] == "A correct solution:\n\n41"
+    nobody = contexts(rows, said, [float("nan")] * 4, **{**options, "success": -9.0})
+    assert nobody == contexts(rows, said, [0.0] * 4, **options)
+
+
+def test_what_is_shown_follows_the_last_question_of_a_conversation(
+    tmp_path: Path, log: RunLogger
+) -> None:
+    asked = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "2+2?"},
+        {"role": "assistant", "content": "4"},
+        {"role": "user", "content": "And 3?"},
+    ]
+    shown = privileged(asked, "A hint:\n\nadd")
+    assert shown[:3] == asked[:3]
+    assert shown[3]["content"].startswith("And 3?\n\nA hint:\n\nadd\n\nCorrectly")
+    assert privileged("2+2?", "x") == privileged([{"role": "user", "content": "2+2?"}], "x")
+    assert [one["role"] for one in privileged(asked[:1], "x")] == ["system", "user"]
+    rows = [{**row, "prompt": asked, "text": f"{place}"} for place, row in enumerate(LISTS)]
+    numbers = {"max_seq_length": 400}
+    trainer, inputs = ready(task_of(tmp_path, log, made(), rows=rows, hyperparameters=numbers))
+    width = inputs["completion_ids"].shape[1]
+    for ids, mask in zip(inputs["teacher_ids"], inputs["teacher_mask"].bool(), strict=True):
+        told = trainer.processing_class.decode(ids[:-width][mask[:-width]])
+        assert told.startswith("<|im_start|>system\nBe brief.<|im_end|>")
+        assert "<|im_start|>user\nAnd 3?\n\nA hint:" in told
+    assert len(trainer.channels.pairs) == 6
+
+
+def test_case_41_a_rollout_that_nobody_scores_is_excluded_and_counted(
+    tmp_path: Path, log: RunLogger
+) -> None:
+    source = """def some(completions, **more):
+    return [None, 1.0, 2.0, 3.0][: len(completions)]
+"""
+    digest = sha256_bytes(source.encode())
+    some = FrozenFunction(name="some", file="some.py", sha256=digest, source=source)
+    wanted = RewardChannel(functions=(some,), function_weights=(2.0,))
+    shown = DistillationChannel(success=-9.0, contexts=("sibling",))
+    numbers = {"batch_size": 4, "gradient_accumulation": 1}
+    task = task_of(tmp_path, log, made(reward=wanted, distillation=shown), hyperparameters=numbers)
+    trainer, inputs = ready(task)
+    assert [round(one, 3) for one in trainer._rewards.nan_to_num(-1).tolist()] == [-1, 2, 4, 6]
+    found = sorted(round(one, 2) for one in inputs["advantages"].tolist())
+    assert found == [-1.0, 0.0, 0.0, 1.0]  # of a group of three, around their mean of 4
+    assert trainer._metrics["train"]["channel/reward/unscored"][-1] == 1
+    assert float(inputs["taught"].sum()) == 4  # by the others; itself it is shown to nobody
+    gradient = trainer.channel_losses(trainer.model, inputs, {"reward": 1.0})["reward"]
+    assert bool(torch.isfinite(gradient))
 
 
 def test_student_and_teacher_are_aligned_at_the_completion(tmp_path: Path, log: RunLogger) -> None:
@@ -420,6 +469,13 @@ def test_weights_rise_and_fall_with_the_step() -> None:
     assert Channel(weight=0.3).at(7, 10) == 0.3
     assert not Channel(weight=0.0).used
     assert Channel(weight=0.0, final_weight=1.0).used
+
+
+LISTS = [
+    {**row, "chosen": [{"role": "assistant", "content": row["chosen"]}] * (1 + place % 2)}
+    for place, row in enumerate(preferences(6))
+]
+"""Some answers are several messages."""
 
 
 def test_a_composition_survives_its_plain_form() -> None:

@@ -1,9 +1,11 @@
-"""Tools in rollouts: called by TRL, masked out of every channel, told to the teacher as well."""
+"""Tools and environments in rollouts: called by TRL, masked out of every channel, told to the
+teacher as well."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -20,13 +22,17 @@ from harness.domain.composition import (  # noqa: E402 - needs the libraries tha
     Rollouts,
     composition_from,
 )
-from harness.errors import RunError, UsageError  # noqa: E402
+from harness.errors import HarnessError, RunError, UsageError  # noqa: E402
 from harness.files import sha256_bytes  # noqa: E402
 from harness.run_logger import RunLogger  # noqa: E402
 from harness.training.chat import prompt_ids  # noqa: E402
 from harness.training.composed_trainer import ComposedTrainer  # noqa: E402
 from harness.training.rewards import text_of  # noqa: E402
-from harness.training.tools import asked_with, tool_functions  # noqa: E402
+from harness.training.tools import (  # noqa: E402
+    asked_with,
+    environment_class,
+    tool_functions,
+)
 from tests.training.calling_model import ADD  # noqa: E402
 from tests.training.composing import gradient, ready, task_of  # noqa: E402
 from tests.training.test_composed import apart, rel  # noqa: E402
@@ -45,6 +51,13 @@ def frozen(source: str, name: str) -> FrozenFunction:
     return FrozenFunction(name=name, file=f"{name}.py", sha256=digest, source=source)
 
 
+METHOD = indent(ADD.replace("(a", "(self, a"), "    ")
+RESET = """class Desk:
+    def reset(self, **row):
+        return " Be brief."
+
+"""
+DESK = Rollouts(max_tokens=1000, environment=frozen(RESET + METHOD, "Desk"), tool_turns=4)
 TOOLS = Rollouts(max_tokens=1000, tools=(frozen(ADD, "add"),), tool_turns=4)
 COMPOSITION = Composition(
     reward=RewardChannel(functions=(frozen(SCORE, "score"),), function_weights=(1.0,)),
@@ -86,13 +99,20 @@ def scripted(
     return said, None
 
 
-@pytest.mark.parametrize("template", ["qwen2_5", "qwen3"])
+@pytest.mark.parametrize(
+    ("template", "rollouts"), [("qwen2_5", TOOLS), ("qwen3", TOOLS), ("qwen3", DESK)]
+)
 def test_what_a_tool_returns_carries_no_loss_in_any_channel(
-    tmp_path: Path, log: RunLogger, monkeypatch: pytest.MonkeyPatch, template: str
+    tmp_path: Path,
+    log: RunLogger,
+    monkeypatch: pytest.MonkeyPatch,
+    template: str,
+    rollouts: Rollouts,
 ) -> None:
     monkeypatch.setattr(ComposedTrainer, "_generate_single_turn", scripted)
     save_tool_model(tmp_path / "model", template)
-    trainer, inputs = ready(task_of(tmp_path, log, COMPOSITION, hyperparameters=NUMBERS))
+    composition = replace(COMPOSITION, rollouts=rollouts)
+    trainer, inputs = ready(task_of(tmp_path, log, composition, hyperparameters=NUMBERS))
     tokenizer, mask = trainer.processing_class, inputs["completion_mask"].bool()
     seen = []
     for ids, row, of_model in zip(
@@ -117,6 +137,8 @@ def test_what_a_tool_returns_carries_no_loss_in_any_channel(
         question = tokenizer.decode(asked).rpartition("<|im_start|>user\n")[2].partition("<")[0]
         assert '"name": "add"' in told
         assert "A hint:" in told
+        for one in (question, told):
+            assert ("Be brief." in one) == bool(rollouts.environment)
         assert prompt_ids(tokenizer, asked_with(question, trainer.tools)) == asked
     counted = inputs["token_weights"] > 0
     assert torch.equal(counted, mask & inputs["tool_mask"].bool())
@@ -183,6 +205,41 @@ def test_a_tool_that_cannot_be_used_is_refused_in_words(tmp_path: Path) -> None:
 def test_a_composition_with_tools_survives_its_plain_form_and_one_of_before_has_none() -> None:
     plain = json.loads(json.dumps(COMPOSITION.plain()))
     assert composition_from(plain) == COMPOSITION
-    del plain["rollouts"]["tools"]
-    del plain["rollouts"]["tool_turns"]
-    assert composition_from(plain).rollouts.tools == ()
+    for name in ("tools", "tool_turns", "environment"):
+        del plain["rollouts"][name]
+    before = composition_from(plain).rollouts
+    assert (before.tools, before.environment) == ((), None)
+    playing = replace(COMPOSITION, rollouts=DESK)
+    assert composition_from(json.loads(json.dumps(playing.plain()))) == playing
+
+
+def test_an_environment_that_cannot_be_used_is_refused_in_words(
+    tmp_path: Path, log: RunLogger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(save_tool_model(tmp_path / "model", "qwen2_5"))
+    kept = tmp_path / "tools"
+    assert environment_class(None, tokenizer, kept) is None
+    made = environment_class(DESK.environment, tokenizer, kept)
+    assert made is not None
+    assert made().add(1, 2) == 3
+    bare = "class Desk:\n    def reset(self, **row): ...\n    def add(self, a): ...\n"
+    of_base = bare.replace("Desk", "Base") + "class Desk(Base): ...\n"
+    for source, said in (
+        ("class Desk: ...", "reset"),
+        ("def Desk(): ...", "no class Desk"),
+        (bare, "add is not described"),
+        (of_base, "add is not described"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            environment_class(frozen(source, "Desk"), tokenizer, kept)
+    monkeypatch.setattr(ComposedTrainer, "_generate_single_turn", scripted)
+    moody = "import itertools\ncount = itertools.count()\n" + RESET + METHOD
+    moody = moody.replace('" Be brief."', 'f" Be brief {next(count)}."')
+    long = (RESET + METHOD).replace("Be brief.", "Be brief." * 400)
+    for source, said in ((moody, "two rollouts of one row"), (long, "max_seq_length")):
+        rollouts = replace(DESK, environment=frozen(source, "Desk"))
+        composition = replace(COMPOSITION, rollouts=rollouts)
+        with pytest.raises(HarnessError, match=said):
+            ready(task_of(tmp_path, log, composition, hyperparameters=NUMBERS))

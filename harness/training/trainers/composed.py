@@ -19,6 +19,7 @@ from harness.domain.composition import (
     Teacher,
     composition_from,
 )
+from harness.domain.row_forms import flat
 from harness.errors import (
     RunError,
     UsageError,
@@ -32,6 +33,7 @@ from harness.training.chat import (
 from harness.training.composed_trainer import (
     Channels,
     ComposedTrainer,
+    one_column,
 )
 from harness.training.language_model import load_model
 from harness.training.references import (
@@ -50,7 +52,9 @@ from harness.training.teachers import (
     head_of,
 )
 from harness.training.tools import (
+    actions_of,
     asked_with,
+    environment_class,
     tool_functions,
 )
 from harness.training.trainers.program import run
@@ -71,24 +75,25 @@ def build(task: TrainingTask) -> ComposedTrainer:
     composition = composition_from(task.spec["composition"])
     generated = max(1, min(composition.rollouts.max_tokens, task.spec.max_length // 2))
     pairs: list[Pair] = []
-    tools = tool_functions(composition.rollouts.tools, task.tokenizer, task.output / "tools")
+    kept = task.output / "tools"
+    tools = tool_functions(composition.rollouts.tools, task.tokenizer, kept)
+    environment = environment_class(composition.rollouts.environment, task.tokenizer, kept)
+    told = [*tools, *actions_of(environment)]
 
     def encode(row: dict[str, Any]) -> dict[str, Any]:
-        recorded = isinstance(row.get("chosen"), str) and isinstance(row.get("rejected"), str)
+        recorded = bool(flat(row.get("chosen")) and flat(row.get("rejected")))
         both = None
         if composition.dpo.used and recorded:
             texts = row["prompt"], row["chosen"], row["rejected"]
             both = pair(task.tokenizer, *texts, limit=task.spec.max_length)
         if composition.rolls_out:
-            asked = prompt_ids(task.tokenizer, asked_with(row["prompt"], tools))
+            asked = prompt_ids(task.tokenizer, asked_with(row["prompt"], told))
             if len(asked) + generated > task.spec.max_length:
                 raise RowRefusedError("prompt_too_long")
         elif both is None:
             raise RowRefusedError("no_pair")
         pairs.extend([] if both is None else [both])
-        # What a reward function may ask for; `text` is the prompt as the teacher's is made of it.
-        more = {name: value for name, value in row.items() if name not in ("prompt", "text")}
-        return {**more, "prompt": messages(row["prompt"]), "text": row["prompt"]}
+        return {**row, "prompt": messages(row["prompt"])}  # a reward may ask for any key
 
     rows = task.each(encode)
     model = task.model()
@@ -97,10 +102,11 @@ def build(task: TrainingTask) -> ComposedTrainer:
         model=model,
         reward_funcs=_rewards(task, composition),
         args=GRPOConfig(**_arguments(task, composition, generated)),
-        train_dataset=Dataset.from_list(_same_keys(rows)),
+        train_dataset=Dataset.from_list(one_column(_same_keys(rows))),
         processing_class=task.tokenizer,
         peft_config=task.lora(),
         tools=tools,
+        environment_factory=environment,
     )
     trainer.use(
         Channels(
@@ -116,7 +122,7 @@ def build(task: TrainingTask) -> ComposedTrainer:
 
 
 def _same_keys(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every row with every key: a table's columns are those of its first row."""
+    """Every row with every key: a reward function gets those of the first row."""
     names = {name: None for row in rows for name in row} | {"hint": None, "answer": None}
     return [names | row for row in rows]
 
