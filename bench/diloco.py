@@ -110,7 +110,7 @@ def of_single(name, seed, folder):
 def of_replicas(name, seed, folder):
     task = TASKS[name]
     said = {"replicas": REPLICAS, "sync_every": task.every, "save_every": task.steps}
-    said |= {"join_s": 60}
+    said |= {"join_s": 60, **task.outer}
     words, environment = launch(
         name,
         "replica",
@@ -169,6 +169,8 @@ def compare(name, recording):
         "bytes_ratio": round(statistics.mean(carried) / ddp, 3),
         "steps": task.steps,
         "sync_every": task.every,
+        "outer_lr": task.outer["outer_lr"],
+        "momentum": task.outer["momentum"],
         "seeds": len(SEEDS),
     }
     for figure, value in figures.items():
