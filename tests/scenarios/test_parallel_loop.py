@@ -122,7 +122,8 @@ def test_elsewhere_too_they_are_decided_in_their_order(tmp_path: Path, launcher:
     package = "submitit" if launcher == "slurm" else launcher
     pytest.importorskip(package, reason=f"{package} is not installed: the extra {launcher}")
     root, home, environment = two(tmp_path, LAUNCHERS[launcher])
-    sessions = [starter(1, "// 4", 8), starter(2, "// 3", 4), oracle(1), oracle(2)]
+    # On a busy machine a session takes its time.
+    sessions = [starter(1, "// 4", 25), starter(2, "// 3", 4), oracle(1), oracle(2)]
     scenario = write_scenario(tmp_path / "two.yaml", *sessions)
     loop = begin(root, "run", scenario, home, SandboxKind.NONE, "--launcher", launcher)
     told, _ = loop.communicate(timeout=3 * LONGEST_S)
