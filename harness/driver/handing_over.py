@@ -96,9 +96,9 @@ def inherited(project: Project, step: str, prompt: str) -> str:
     if not left:
         return prompt
     name = hand_off_name(left[-1].at, left[-1].hash)
-    if left[-1].at in prompt and name not in prompt:
-        return prompt
     lines = excerpt(left[-1], name, ROOM)
+    if "\n".join(lines) in prompt:
+        return prompt
     return "\n".join([prompt, "", "## What the session before you left", "", *lines])
 
 

@@ -54,14 +54,15 @@ def remembered(
     *,
     beside: str = "",
 ) -> str:
-    """ "## From memory" with a line for each of the nearest; "" where nothing is. Decisions
-    and priors that `beside` names, and the experiment itself, are left out."""
+    """ "## From memory" with a line for each of the nearest; "" where nothing is. What `beside`
+    tells of decisions, priors and hand-offs, and the experiment itself, are left out."""
     ledger = project.ledger
     told = set(_NAME.findall(beside))
     known = [
         one
         for one in memories(ledger, project.layout)
         if (one.kind not in _TOLD or one.id not in told)
+        and (one.kind is not Kind.HAND_OFF or one.at not in beside)
         and (one.kind is not Kind.EXPERIMENT or one.id != experiment)
     ]
     kin = kin_of(ledger, experiment)
