@@ -3,24 +3,25 @@ the watchdog works."""
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from typing import Any
 
-import anyio
+from harness.driver.tool_server import Handler
 
 
-async def in_own_thread(call: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-    """What `call` returns or raises, in an event loop of its own. Where the caller is cancelled it
-    goes on by itself: a thread cannot be ended, and keeps no process from ending."""
-    answer: Future[dict[str, Any]] = Future()
-    answer.set_running_or_notify_cancel()
+async def in_own_thread(handler: Handler, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What `handler` returns or raises, in an event loop of its own. Where the caller is cancelled
+    what blocks goes on by itself: a thread cannot be ended, and keeps no process from ending."""
 
-    def work() -> None:
-        try:
-            answer.set_result(anyio.run(call))
-        except BaseException as error:  # noqa: BLE001  told where it is awaited
-            answer.set_exception(error)
+    async def work() -> dict[str, Any]:
+        return await handler(arguments)
 
-    threading.Thread(target=work, name="tool", daemon=True).start()
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=_serve, args=(loop,), name="tool", daemon=True).start()
+    answer = asyncio.run_coroutine_threadsafe(work(), loop)
+    answer.add_done_callback(lambda _answer: loop.call_soon_threadsafe(loop.stop))
     return await asyncio.wrap_future(answer)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()

@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -41,7 +42,9 @@ Faults = Callable[[str, int], str | None]
 
 
 class Upstream:
-    def __init__(self, scenario: Path, faults: Faults) -> None:
+    def __init__(self, scenario: Path, faults: Faults, *, numbered: bool = False) -> None:
+        """`numbered`: a session's experiment is told from its first message; else it is 1."""
+        self.numbered = numbered
         self.scenario, self.faults = read_scenario(scenario), faults
         self.asked: list[tuple[str, str | None]] = []
         """Role and fault of each request."""
@@ -147,13 +150,21 @@ class Upstream:
                 stop_reason="tool_use",
                 usage=usage,
             )
-        request = read_request(Asker(role=role), {}, body, size)
+        number = _experiment(body) if self.numbered else "1"
+        request = read_request(Asker(role=role, experiment=number), {}, body, size)
         return replace(scripted_message(self.scenario, request), model=body["model"])
 
 
 def _role(body: dict[str, Any]) -> str:
     text = json.dumps(body.get("system", ""))
     return next((role for title, role in _TITLES.items() if f"{title}\\n" in text), "?")
+
+
+def _experiment(body: dict[str, Any]) -> str:
+    """By the title of what the session is told first."""
+    text = json.dumps(body["messages"][0])
+    title = re.search(r"# (?:Experiment |The result of exp-0*|Why exp-0*)(\d+)", text)
+    return title[1] if title else "1"
 
 
 def _send(handler: Any, status: int, body: bytes, kind: str = "application/json") -> None:

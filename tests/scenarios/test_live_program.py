@@ -86,7 +86,7 @@ def test_it_plays_the_plan_and_writes_transcript_cost_and_verdicts(
 @needs_train
 def test_the_demo_itself_is_played_through_it(tmp_path: Path) -> None:
     """Its data, its plan, its four experiments; the model behind the endpoint is its scenario."""
-    upstream = Upstream(SCENARIO, lambda _role, _number: None)
+    upstream = Upstream(SCENARIO, lambda _role, _number: None, numbered=True)
     out = tmp_path / "out"
     try:
         done = run(

@@ -75,7 +75,7 @@ def session_tools(context: ToolContext) -> list[OfferedTool]:
 
 def _apart(handler: Handler) -> Handler:
     async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
-        return await in_own_thread(lambda: handler(arguments))
+        return await in_own_thread(handler, arguments)
 
     return handle
 
