@@ -48,6 +48,8 @@ LONGEST_REASON = 4000
 """Characters kept of why a request was refused: a request may put words of its own into it."""
 BUDGET_SPENT = "budget_spent"
 """The code of a Refusal for the budget."""
+_FAULTS = {MALFORMED: Fault.MALFORMED, Fault.KEY: Fault.KEY, Fault.PASSING: Fault.PASSING}
+"""The code of a Refusal -> what it counts as."""
 GONE = 410
 """Of what no further request changes. After a 400 or 422 the CLI asks up to five times more, each
 time without another of its beta features; of 401 and 403 it says "Failed to authenticate"."""
@@ -66,7 +68,8 @@ class Reply:
 
 
 class Refusal(GatewayError):
-    """This request gets no answer, with a status that the CLI does not retry; later ones may."""
+    """This request gets no answer; later ones may. By its code it counts as a Fault, by default as
+    one of the session. The CLI retries none but `service_unavailable`."""
 
     code = "request_refused"
 
@@ -90,10 +93,10 @@ class Gateway:
     It takes requests of the sessions that are `admitted`; others are refused (401) and change
     nothing. Of a request nothing is kept once it is answered. `failure` is why the gateway has
     ended: from then on it refuses every request with that reason (410). `refused` is the newest
-    refusal of a single request (410), `over_budget` the newest refusal for the budget (402).
-    `retries` is how often the CLI should repeat a request after an error. `foreseen`: the only
-    sessions that it can answer (role, experiment, attempt); None: any. `weather`: what became of
-    each session's newest request.
+    refusal of a single request (410; 503 where asking again may help), `over_budget` the newest
+    refusal for the budget (402). `retries` is how often the CLI should repeat a request after an
+    error. `foreseen`: the only sessions that it can answer (role, experiment, attempt); None: any.
+    `weather`: what became of each session's newest request.
     """
 
     def __init__(
@@ -213,7 +216,7 @@ class Gateway:
             self.refused = str(refusal)[:LONGEST_REASON]
             if refusal.code == BUDGET_SPENT:
                 self.over_budget = self.refused
-            fault = Fault.MALFORMED if refusal.code == MALFORMED else Fault.REQUEST
+            fault = _FAULTS.get(refusal.code, Fault.REQUEST)
             trouble = Trouble(fault=fault, words=one_line(self.refused, LONGEST_WORDS))
             self.weather.failed(request.asker.session, trouble)
             return _refused(refusal)
@@ -329,6 +332,8 @@ def _no_path() -> Response:
 def _refused(refusal: GatewayError) -> Response:
     if refusal.code == BUDGET_SPENT:
         return _error(402, "billing_error", str(refusal))
+    if refusal.code == Fault.PASSING:
+        return _error(503, "api_error", str(refusal))
     return _error(GONE, "api_error", str(refusal))
 
 

@@ -13,7 +13,7 @@ API = "https://api.anthropic.com"
 
 Signer = Callable[[str, bytes, Mapping[str, str]], dict[str, str]]
 """(address, body, the headers that it covers) -> headers to add. It may ask for fresh credentials
-over the network, and raises gateway.Refusal without any."""
+over the network, and raises gateway.Refusal (key_refused, service_unavailable) without any."""
 
 
 class Dialect(StrEnum):

@@ -4,6 +4,7 @@ The credentials are those that botocore finds in its own order: variables, a pro
 of the machine. They stay in the process of the gateway; a session's CLI is told to sign nothing.
 """
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from harness.domain.late import later
 from harness.errors import MissingExtraError, RefusedError
 from harness.model_gateway.gateway import Refusal
 from harness.model_gateway.service import Signer
+from harness.model_gateway.weather import PASSING_STATUS, Fault
 
 if TYPE_CHECKING:
     from botocore import auth, awsrequest, exceptions, session
@@ -21,13 +23,16 @@ else:
     session = later("botocore.session")
 
 NAME = "bedrock"
-_LOGIN = "`aws sso login`, or whatever renews them; then `harness continue`."
+_RENEW = "`aws sso login`, or whatever renews them; then `harness continue`."
+_AGAIN = "The loop asks again, as long as the plan's loop.service_hours has it."
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9.]{0,79}")
+"""Of an answer of AWS; whatever else stands in its place may quote a person's account."""
 
 
 def aws_signer(region: str) -> Signer:
     """Raises MissingExtraError without botocore, RefusedError (key_missing) without credentials."""
     try:
-        wrong, signed = exceptions.BotoCoreError, auth.SigV4Auth
+        failures, make_auth = _failures(), auth.SigV4Auth
     except ImportError as error:
         raise MissingExtraError(
             "Bedrock is chosen without a Bedrock API key, and AWS credentials need botocore to"
@@ -37,22 +42,57 @@ def aws_signer(region: str) -> Signer:
         ) from error
     try:
         found = session.Session().get_credentials()
-    except wrong as error:
-        raise _none(type(error).__name__) from None  # its words may quote a file
+    except failures as error:
+        raise _none(_named(error)) from None  # its words may quote a file
     if found is None:
         raise _none("none were found")
 
     def sign(url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
         request = awsrequest.AWSRequest(method="POST", url=url, data=body, headers=dict(headers))
         try:
-            signed(found.get_frozen_credentials(), NAME, region).add_auth(request)
-        except wrong as error:
-            raise Refusal(
-                f"The AWS credentials cannot be used: {type(error).__name__}.", hint=_LOGIN
-            ) from None
+            make_auth(found.get_frozen_credentials(), NAME, region).add_auth(request)
+        except failures as error:
+            raise _refusal(error) from None  # its words may name the person and their account
         return {name: value for name, value in request.headers.items() if name not in headers}
 
     return sign
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """How botocore fails to get credentials. What STS and SSO answer is a ClientError; credentials
+    that are renewed and still expired are a RuntimeError; a `credential_process` that is not there,
+    or prints something else, is an error of Python's. Raises ImportError without botocore."""
+    own = (exceptions.BotoCoreError, exceptions.ClientError)
+    return (*own, OSError, RuntimeError, ValueError, LookupError)
+
+
+def _refusal(error: Exception) -> Refusal:
+    """By its code `service_unavailable` where asking again may help, else `key_refused`."""
+    name = _named(error)
+    if _is_passing(error, name):
+        message = f"The AWS credentials cannot be renewed now: {name}."
+        return Refusal(message, hint=_AGAIN, code=Fault.PASSING)
+    message = f"The AWS credentials cannot be used: {name}."
+    return Refusal(message, hint=_RENEW, code=Fault.KEY)
+
+
+def _is_passing(error: Exception, name: str) -> bool:
+    if isinstance(error, exceptions.ConnectionError | exceptions.HTTPClientError):
+        return True
+    if not isinstance(error, exceptions.ClientError):
+        return False
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    # STS says that it is asked too often with a status 400.
+    return status >= 500 or status in PASSING_STATUS or "Throttl" in name
+
+
+def _named(error: Exception) -> str:
+    """The code of what AWS answered, else the error's type: neither quotes anything."""
+    if isinstance(error, exceptions.ClientError):
+        code = str(error.response.get("Error", {}).get("Code", ""))
+        if _CODE.fullmatch(code):
+            return code
+    return type(error).__name__
 
 
 def _none(why: str) -> RefusedError:

@@ -39,7 +39,7 @@ _STATUS = {
     "overloaded_error": OVERLOADED,
 }
 """The status that an error inside a stream would have had."""
-_PASSING = (408, 409, 425, 429)
+PASSING_STATUS = (408, 409, 425, 429)
 
 
 class Fault(StrEnum):
@@ -156,7 +156,7 @@ def _fault(status: int, kind: str, message: str) -> Fault:
         return Fault.KEY
     if status == 404:
         return Fault.MODEL
-    if status in _PASSING or status >= 500 or status < 400:
+    if status in PASSING_STATUS or status >= 500 or status < 400:
         return Fault.PASSING  # below 400: of a portal or a proxy on the way
     return Fault.REQUEST
 

@@ -5,19 +5,25 @@ import json
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar
 
 import httpx
 import pytest
 
+from harness.clock import ManualClock
 from harness.driver.access import service_of
+from harness.driver.outage import Outage
+from harness.driver.role_sessions import named
+from harness.driver.session import SessionEnding, SessionOutcome
 from harness.errors import MissingExtraError, RefusedError
+from harness.loop.steps import JudgeResult, StopLoop
 from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter
 from harness.model_gateway.service import Service
+from harness.model_gateway.weather import Fault
 from harness.model_gateway.wire import Asker
 from tests.model_gateway.test_live_gateway import CLIENT
 
@@ -174,7 +180,120 @@ def test_credentials_that_cannot_be_renewed_end_the_session_and_cost_nothing(
     assert answer.status_code == 410
     assert "The AWS credentials cannot be used" in answer.text
     assert SECRET not in answer.text
+    program.unlink()
+    answer = asked(service)
+    assert (answer.status_code, "FileNotFoundError" in answer.text) == (410, True)
+    assert str(tmp_path) not in answer.text
     assert Bedrock.asked == []
+
+
+PERSON = "arn:aws:iam::123456789012:user/ada"
+ROLE = "arn:aws:iam::123456789012:role/night"
+
+
+class Sts(http.server.BaseHTTPRequestHandler):
+    """Who hands out credentials for a role."""
+
+    says: ClassVar[tuple[int, str]] = (500, "")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        status, text = self.says
+        self.send_response(status)
+        self.send_header("content-type", "text/xml")
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+
+def refused_by_sts(code: str) -> str:
+    words = f"User: {PERSON} is not authorized to perform: sts:AssumeRole on resource: {ROLE}"
+    error = f"<Type>Sender</Type><Code>{code}</Code><Message>{words}</Message>"
+    return f"<ErrorResponse><Error>{error}</Error></ErrorResponse>"
+
+
+def handed_out(expires: datetime) -> str:
+    keys = f"<AccessKeyId>{KEY}</AccessKeyId><SecretAccessKey>{SECRET}</SecretAccessKey>"
+    until = f"<SessionToken>{TOKEN}</SessionToken><Expiration>{expires.isoformat()}</Expiration>"
+    result = f"<AssumeRoleResult><Credentials>{keys}{until}</Credentials></AssumeRoleResult>"
+    return f"<AssumeRoleResponse>{result}</AssumeRoleResponse>"
+
+
+@pytest.fixture
+def sts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[http.server.HTTPServer]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sts)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (tmp_path / "config").write_text(
+        f"[profile night]\nrole_arn = {ROLE}\nsource_profile = day\nregion = eu-west-1\n"
+    )
+    (tmp_path / "credentials").write_text(
+        f"[day]\naws_access_key_id = {KEY}\naws_secret_access_key = of-the-day\n"
+    )
+    monkeypatch.setenv("AWS_PROFILE", "night")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+LONG_AGO, LATER = (datetime.now(UTC) + timedelta(hours=hours) for hours in (-5, 5))
+
+
+@pytest.mark.parametrize(
+    ("says", "told", "fault"),
+    [
+        ((403, refused_by_sts("AccessDenied")), "AccessDenied", Fault.KEY),
+        ((403, refused_by_sts("ExpiredToken")), "ExpiredToken", Fault.KEY),
+        ((403, refused_by_sts(f"No, {PERSON}")), "ClientError", Fault.KEY),
+        ((200, handed_out(LONG_AGO)), "RuntimeError", Fault.KEY),
+        ((400, refused_by_sts("Throttling")), "Throttling", Fault.PASSING),
+        ((503, refused_by_sts("ServiceUnavailable")), "ServiceUnavailable", Fault.PASSING),
+        (None, "EndpointConnectionError", Fault.PASSING),
+    ],
+)
+def test_without_fresh_credentials_the_loop_stops_or_waits_and_the_gateway_lasts(
+    bedrock: http.server.HTTPServer,
+    sts: http.server.HTTPServer,
+    monkeypatch: pytest.MonkeyPatch,
+    says: tuple[int, str] | None,
+    told: str,
+    fault: Fault,
+) -> None:
+    if says is None:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:9")
+    else:
+        monkeypatch.setattr(Sts, "says", says)
+    service = chosen(bedrock.server_port)
+    live = Live(service=service, meter=Meter(budget_tokens=100_000), trust_environment=False)
+    asker = Asker(role="oracle", session="s")
+    gateway = Gateway(live, service=service, weather=live.weather)
+    with gateway, gateway.admitted(asker) as secret:
+        headers = {"x-harness-session": secret}
+        for path in (PATH, PATH.replace("invoke", "count-tokens")):
+            answer = CLIENT.post(gateway.url + path, json=BODY, headers=headers)
+            assert answer.status_code == (503 if fault is Fault.PASSING else 410)
+            assert f": {told}. " in answer.json()["error"]["message"]
+            assert "123456789012" not in f"{answer.text} {gateway.refused}"
+        assert (gateway.failure, Bedrock.asked) == (None, [])
+        ended = SessionOutcome(outcome=SessionEnding.FAILED, detail="API Error")
+        assert named(ended, gateway, "s").outcome is SessionEnding.UNSERVED
+        clock, step = ManualClock(), JudgeResult(experiment="exp-0001", index=1, attempt=1)
+        due = Outage(3600.0, clock, lambda _text: None).due(step, gateway.weather)
+        if fault is Fault.PASSING:
+            assert (due, clock.monotonic()) == (step, 15)
+        else:
+            assert isinstance(due, StopLoop)
+            assert (due.reason, clock.monotonic()) == ("key_refused", 0)
+            assert told in due.detail
+        if says is not None:
+            monkeypatch.setattr(Sts, "says", (200, handed_out(LATER)))
+            answer = CLIENT.post(gateway.url + PATH, json=BODY, headers=headers)
+            assert (answer.status_code, gateway.weather.trouble("s")) == (200, None)
 
 
 def test_without_any_credentials_it_says_what_would_do() -> None:
