@@ -139,7 +139,7 @@ def test_a_loop_that_is_killed_with_two_in_training_goes_on_with_both(
     tmp_path: Path, sandbox: SandboxKind
 ) -> None:
     root, home, environment = two(tmp_path)
-    sessions = [starter(1, "// 4", 3), starter(2, "// 3", 3), oracle(1), oracle(2)]
+    sessions = [starter(1, "// 4", 8), starter(2, "// 3", 8), oracle(1), oracle(2)]
     scenario = write_scenario(tmp_path / "two.yaml", *sessions)
     loop = begin(root, "run", scenario, home, sandbox)
     deadline = time.monotonic() + LONGEST_S
