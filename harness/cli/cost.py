@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.output import emit, json_option, project_option
+from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.reading import reading
 from harness.views.costs import costs, costs_text
 
@@ -16,5 +16,5 @@ def command(project: Path, as_json: bool) -> None:
     """Show tokens and dollars of the loop's sessions by role, experiment and day, measured beside
     projected, and what is left of the budget."""
     with reading(project) as opened:
-        document = costs(opened)
+        document = costs(opened, environment())
     emit(document, *costs_text(document), as_json=as_json)

@@ -18,10 +18,10 @@ from harness.cli.output import (
 )
 from harness.cli.tmux_pane import watched_beside
 from harness.cli.train import launcher_option
-from harness.contract.profiles import PROFILES
+from harness.contract.profiles import PROFILES, profile_of
 from harness.domain.ids import names_experiment
 from harness.domain.prices import MODEL
-from harness.driver.loop_runner import expected_night, open_gateway, profile_of, run_loop
+from harness.driver.loop_runner import expected_night, open_gateway, run_loop
 from harness.driver.scenario_check import require_playable
 from harness.errors import UsageError
 from harness.ledger.facts import LoopEnded
@@ -135,7 +135,7 @@ def _loop(
             require_playable(scenario, opened)
         else:
             require_no_rehearsal(approved)
-        used = PROFILES[profile or profile_of(approved)]
+        used = PROFILES[profile or profile_of(approved.content)]
         asked = {**environment(), **({MODEL: used.model} if used.model else {})}
         gateway = open_gateway(
             opened,

@@ -7,6 +7,7 @@ counts.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from harness.contract.roles import Role
 
@@ -56,3 +57,9 @@ PROFILES: Mapping[str, Profile] = {
         max_turns=40,
     ),
 }
+
+
+def profile_of(plan: Mapping[str, Any]) -> str:
+    """The name of the profile that an approved plan's content asks for."""
+    name: str = plan.get("agents", {}).get("profile", DEFAULT)
+    return name

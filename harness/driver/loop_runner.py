@@ -9,7 +9,7 @@ from typing import Any
 from harness.artifacts.locate import Layout
 from harness.artifacts.trees import is_known, own_trees
 from harness.clock import Clock
-from harness.contract.profiles import DEFAULT, PROFILES, Profile
+from harness.contract.profiles import PROFILES, Profile, profile_of
 from harness.domain.grade import Caller, CallerKind
 from harness.domain.notices import Notice
 from harness.domain.prices import model_of
@@ -41,7 +41,7 @@ from harness.loop.load_state import load_state
 from harness.loop.next_step import next_step
 from harness.loop.state import LoopLimits, LoopState
 from harness.loop.steps import SessionStep, Step, StopLoop, StopReason
-from harness.model_gateway.estimate import Night, night
+from harness.model_gateway.estimate import Night, left_of, night
 from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter
@@ -131,19 +131,19 @@ def expected_night(
     project: Project,
     plan: ApprovedPlan,
     environment: Mapping[str, str],
-    profile: Profile = PROFILES[DEFAULT],
+    profile: Profile | None = None,
 ) -> Night:
-    """What the loop is expected to take from here on, and the most that it can."""
+    """What the loop is expected to take from here on, and the most that it can. `profile`: by
+    default the one that the plan names."""
     ledger, layout = project.ledger, project.layout
     budget = plan.content["budget"]
     used = spent(ledger, layout, plan.name)
-    opened = sum(one.plan == plan.name for one in ledger.experiments())
     usd, tokens = budget.get("usd"), budget.get("tokens")
-    most = min(budget["experiments"], profile.experiments or budget["experiments"])
+    experiments, model = left_of(ledger, plan, environment, profile)
     return night(
-        max(0, most - opened),
+        experiments,
         list(read_spending(layout.spending).values()),
-        model=model_of(environment),
+        model=model,
         phases=sessions_due(ledger, plan),
         most_usd=None if usd is None else max(0.0, usd - used.usd),
         most_tokens=None if tokens is None else max(0, tokens - used.tokens),
@@ -186,7 +186,7 @@ def run_loop(
         gateway.start()
         notifier = Notifier(project, lambda text: on_progress({"event": "notify", "text": text}))
         try:
-            used = profile or PROFILES[profile_of(plan)]
+            used = profile or PROFILES[profile_of(plan.content)]
             runner = StepRunner(project, gateway, sandbox, on_progress, parallel, used)
             outage = _outage(plan, waiting or project.clock, on_progress)
             ended = _loop(project, plan, gateway, runner, outage, on_progress)
@@ -324,12 +324,6 @@ def _loop(
         runner.execute(step)
         steps += 1
         write_derived(project)
-
-
-def profile_of(plan: ApprovedPlan) -> str:
-    """The name of the profile that the plan asks for."""
-    name: str = plan.content.get("agents", {}).get("profile", DEFAULT)
-    return name
 
 
 def within(limits: LoopLimits, profile: Profile) -> LoopLimits:

@@ -4,11 +4,14 @@ A session that was metered here says what one of its role takes; until then the 
 assumed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.contract.phases import PHASES
-from harness.domain.prices import DEFAULT_MODEL, Price, price_of
+from harness.contract.profiles import PROFILES, Profile, profile_of
+from harness.domain.prices import DEFAULT_MODEL, Price, model_of, price_of
+from harness.ledger.facts import ApprovedPlan
+from harness.ledger.ledger import Ledger
 from harness.ledger.spending import Paid, tokens_of
 
 
@@ -166,6 +169,21 @@ class Night:
         if self.most_tokens is not None:
             parts.append(f"{self.most_tokens:,} tokens (budget.tokens)")
         return " and ".join(parts)
+
+
+def left_of(
+    ledger: Ledger,
+    plan: ApprovedPlan,
+    environment: Mapping[str, str],
+    profile: Profile | None = None,
+) -> tuple[int, str]:
+    """How many experiments are left, and the model that sessions ask, by the plan and the profile;
+    by default the profile that the plan names."""
+    used = profile or PROFILES[profile_of(plan.content)]
+    budget: int = plan.content["budget"]["experiments"]
+    most = min(budget, used.experiments or budget)
+    opened = sum(one.plan == plan.name for one in ledger.experiments())
+    return max(0, most - opened), used.model or model_of(environment)
 
 
 def night(

@@ -3,43 +3,42 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from harness.domain.prices import DEFAULT_MODEL, PRICES_OF
+from harness.domain.prices import PRICES_OF, model_of
 from harness.ledger.phases import sessions_due
 from harness.ledger.project import Project
 from harness.ledger.spending import Paid, read_spending, spent
-from harness.model_gateway.estimate import Cost, assumed, measured, night
+from harness.model_gateway.estimate import Cost, assumed, left_of, measured, night
 from harness.views.tables import render_table
 
 NOT_IN_IT = "What your own `claude` sessions took is not in it: they do not ask the gateway."
 _NO_EXPERIMENT = "none yet"
 
 
-def costs(project: Project) -> dict[str, Any]:
-    """Of every request that the gateway metered, under all plans; the budget is of the one in
-    force."""
+def costs(project: Project, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Of every request that the gateway metered, under all plans; the budget, and what is left by
+    its profile, are of the one in force. `environment`: a person's, which may name a model."""
     ledger, layout = project.ledger, project.layout
     paid = list(read_spending(layout.spending).values())
     plan = ledger.plan()
     budget = {} if plan is None else plan.content["budget"]
     used = None if plan is None else spent(ledger, layout, plan.name)
-    left = None
-    if plan is not None and used is not None:
-        opened = sum(one.plan == plan.name for one in ledger.experiments())
-        left = max(0, budget["experiments"] - opened)
+    left, model = None, model_of(environment)
+    if plan is not None:
+        left, model = left_of(ledger, plan, environment)
     phases = [] if plan is None else sessions_due(ledger, plan)
     experiments = _experiments(project)
     return {
         "plan": None if plan is None else plan.name,
-        "prices": {"of": PRICES_OF, "model": DEFAULT_MODEL},
+        "prices": {"of": PRICES_OF, "model": model},
         "total": _sum(paid),
         "budget": {
             "usd": _limit(budget.get("usd"), used and round(used.usd, 4)),
             "tokens": _limit(budget.get("tokens"), used and used.tokens),
         },
-        "roles": _roles(paid),
+        "roles": _roles(paid, model),
         "experiments": _by("experiment", paid, lambda one: experiments.get(one.session)),
         "days": _by("day", paid, lambda one: one.at[:10]),
-        "next": None if left is None else _next(left, paid, phases),
+        "next": None if left is None else _next(left, paid, phases, model),
     }
 
 
@@ -47,9 +46,10 @@ def _limit(of: float | None, used: float | None) -> dict[str, float] | None:
     return None if of is None or used is None else {"used": used, "of": of}
 
 
-def _next(experiments: int, paid: list[Paid], phases: list[str]) -> dict[str, Any]:
-    rest = night(experiments, paid, phases=phases)
+def _next(experiments: int, paid: list[Paid], phases: list[str], model: str) -> dict[str, Any]:
+    rest = night(experiments, paid, model=model, phases=phases)
     return {
+        "model": model,
         "experiments": experiments,
         "phases": len(phases),
         "tokens": round(rest.expected.tokens),
@@ -67,7 +67,7 @@ def _experiments(project: Project) -> dict[str, str]:
     return {name: of for name, of in known.items() if name is not None}
 
 
-def _roles(paid: list[Paid]) -> list[dict[str, Any]]:
+def _roles(paid: list[Paid], model: str) -> list[dict[str, Any]]:
     """Measured and projected for one session of each role."""
     rows = _by("role", paid, lambda one: one.role)
     each = measured(paid)
@@ -75,7 +75,7 @@ def _roles(paid: list[Paid]) -> list[dict[str, Any]]:
         role = row["role"]
         row["a_session"] = {
             "measured": _plain(each[role]),
-            "projected": _plain(assumed(role, DEFAULT_MODEL)),
+            "projected": _plain(assumed(role, model)),
         }
     return rows
 
@@ -142,8 +142,8 @@ def costs_text(document: Mapping[str, Any]) -> list[str]:
         basis = "measured" if rest["measured"] else "assumed"
         phases = f" and {rest['phases']} phases" if rest["phases"] else ""
         lines.append(
-            f"expected of the {rest['experiments']} experiments{phases} that the plan has left:"
-            f" {rest['tokens']:,} tokens{usd} ({basis}; docs/cost.md)"
+            f"expected of the {rest['experiments']} experiments{phases} that the plan has left,"
+            f" on {rest['model']}: {rest['tokens']:,} tokens{usd} ({basis}; docs/cost.md)"
         )
     return [*lines, NOT_IN_IT]
 

@@ -7,6 +7,7 @@ import pytest
 from harness.clock import ManualClock
 from harness.domain.prices import PRICES_OF
 from harness.ledger.spending import SpendingLog
+from harness.model_gateway.estimate import night
 from tests.cli.journey import Journey, make_project
 
 BUDGET = "experiments: 8, run_minutes: 2, total_minutes: 20"
@@ -33,8 +34,32 @@ def test_nothing_yet_is_said_with_what_is_expected(journey: Journey) -> None:
     said = journey.harness("cost")
     assert said.exit_code == 0
     assert "nothing was metered yet" in said.stdout
-    assert "expected of the 8 experiments that the plan has left: " in said.stdout
+    assert (
+        "expected of the 8 experiments that the plan has left, on claude-opus-5-5: " in said.stdout
+    )
     assert "(assumed; docs/cost.md)" in said.stdout
+
+
+def test_what_is_expected_goes_by_the_profile_of_the_plan(tmp_path: Path) -> None:
+    made = make_project(tmp_path / "project", tmp_path / "home")
+    plan = made.root / "plan.md"
+    asked = plan.read_text().replace("loop: {", "agents: {profile: low-token}\nloop: {")
+    plan.write_text(asked.replace(BUDGET, f"{BUDGET}, usd: 9"))
+    for words in (("init",), ("plan", "approve")):
+        assert made.harness(*words).exit_code == 0
+    for model in ("", "claude-haiku-5-5"):
+        told = made.harness("cost", "--json", ANTHROPIC_MODEL=model).document
+        low = night(4, [], model="claude-sonnet-5-5").expected
+        rest = {"experiments": 4, "model": "claude-sonnet-5-5", "tokens": round(low.tokens)}
+        assert told["next"] == {**told["next"], **rest, "usd": round(low.usd or 0, 4)}
+        assert told["prices"]["model"] == "claude-sonnet-5-5"
+    shown = made.harness("cost").stdout
+    assert "expected of the 4 experiments that the plan has left, on claude-sonnet-5-5: " in shown
+
+
+def test_what_is_expected_goes_by_the_model_that_a_person_names(journey: Journey) -> None:
+    told = journey.harness("cost", "--json", ANTHROPIC_MODEL="claude-haiku-5-5").document
+    assert told["next"]["model"] == told["prices"]["model"] == "claude-haiku-5-5"
 
 
 def test_by_role_experiment_and_day(journey: Journey) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from toy_project import PLAN, approved, builder, make_project, write_scenario
 
+from harness.contract.profiles import DEFAULT, LOW_TOKEN, PROFILES
 from harness.decisions.phases import note_phase
+from harness.domain.prices import MODEL
 from harness.driver.loop_runner import (
     SCRIPTED_RETRIES,
     close_cut_sessions,
@@ -129,3 +131,20 @@ def test_a_night_counts_the_sessions_of_phases(tmp_path: Path) -> None:
         later = expected_night(project, plan, {})
         assert later.phases == 2
         assert later.expected.tokens == pytest.approx(night.expected.tokens - one.tokens)
+
+
+def test_a_night_goes_by_the_profile_of_the_plan_or_by_the_one_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    root = make_project(tmp_path / "low")
+    many = PLAN.replace("experiments: 3", "experiments: 9")
+    assert many != PLAN
+    (root / "plan.md").write_text(
+        many.replace("loop: {", "agents: {profile: low-token}\nloop: {"), "utf-8"
+    )
+    with approved(root, {"XDG_STATE_HOME": str(tmp_path / "state of low")}) as project:
+        plan, named = project.plan(), {MODEL: "claude-haiku-5-5"}
+        night = expected_night(project, plan, named)
+        assert (night.experiments, night.model) == (4, PROFILES[LOW_TOKEN].model)
+        plain = expected_night(project, plan, named, PROFILES[DEFAULT])
+        assert (plain.experiments, plain.model) == (9, "claude-haiku-5-5")

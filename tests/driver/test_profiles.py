@@ -9,12 +9,12 @@ import pytest
 from toy_project import PLAN, builder, write_scenario
 
 from harness.cli.run import command
-from harness.contract.profiles import DEFAULT, LOW_TOKEN, PROFILES, Profile
+from harness.contract.profiles import DEFAULT, LOW_TOKEN, PROFILES, Profile, profile_of
 from harness.contract.roles import ROLE_BY_NAME
 from harness.domain.prices import FAMILIES
 from harness.domain.statuses import SandboxKind
 from harness.driver import role_sessions
-from harness.driver.loop_runner import open_gateway, profile_of, run_loop, within
+from harness.driver.loop_runner import open_gateway, run_loop, within
 from harness.driver.session import SessionEnding, SessionOutcome, SessionSpec
 from harness.ledger.project import Project
 from harness.loop.limits import limits_of
@@ -57,9 +57,8 @@ def test_a_profile_bounds_the_plans_limits(project: Project) -> None:
 
 def test_the_plan_names_one_and_the_flag_goes_before_it(project: Project) -> None:
     approved = project.plan()
-    assert profile_of(approved) == DEFAULT
-    named = {**approved.content, "agents": {"profile": LOW_TOKEN}}
-    assert profile_of(type(approved)(**{**vars(approved), "content": named})) == LOW_TOKEN
+    assert profile_of(approved.content) == DEFAULT
+    assert profile_of({**approved.content, "agents": {"profile": LOW_TOKEN}}) == LOW_TOKEN
     assert parse_plan(
         PLAN.replace("loop: {", "agents: {profile: low-token}\nloop: {"), where="plan.md"
     )
