@@ -149,7 +149,7 @@ def arm(base: Path, folder: Path, names: Sequence[str], data: Path, seed: int, s
     """Train one adapter; its folder."""
     channels = {name: (ON if name in names else OFF)[name] for name in OFF}
     composition = Composition(rollouts=Rollouts(max_tokens=6), gradients_every=0, **channels)
-    numbers = {"learning_rate": 1e-3, "batch_size": 16, "gradient_accumulation": 1}
+    numbers = {"learning_rate": 3e-4, "batch_size": 64, "gradient_accumulation": 1}
     numbers |= {"lora_rank": 8, "lora_alpha": 16, "lora_dropout": 0.0, "max_steps": steps}
     spec = specification(
         base,
@@ -194,7 +194,7 @@ def quiet() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--record", action="store_true")

@@ -295,7 +295,8 @@ def order_answer(start: Path, name: str, below: int | None) -> Answer:
 
 
 def _answer(project: Project, experiment: str, report: TrainReport) -> Answer:
-    candidates = note_candidates(project, experiment)
+    went_wrong = not report.ok or bool(report.findings)
+    candidates = note_candidates(project, experiment) if went_wrong else []
     document = {
         "experiment": experiment,
         "ok": report.ok,

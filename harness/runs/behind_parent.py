@@ -5,7 +5,6 @@ from dataclasses import replace
 from harness.artifacts.metrics_file import rows_in
 from harness.decisions.experiments import decide
 from harness.detectors.alarm import Alarm
-from harness.detectors.behind import CODE
 from harness.detectors.rows import row_from
 from harness.detectors.watch_settings import WatchSettings
 from harness.domain.findings import STOPPED, Finding
@@ -16,10 +15,10 @@ from harness.ledger.project import Project
 
 
 def beside_parent(project: Project, experiment: str, settings: WatchSettings) -> WatchSettings:
-    """With the curves of the plan's metric in the completed runs of what the experiment builds on,
-    where the plan asks for it."""
+    """With the curves of the plan's metric in the completed runs of what the experiment builds
+    on."""
     parent = project.ledger.experiment(experiment).parent
-    if parent is None or CODE not in settings.stop_on:
+    if parent is None:
         return settings
     curves: dict[str, dict[float, list[float]]] = {}
     for one in counted_runs(project.ledger.runs(parent)):

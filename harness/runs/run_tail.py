@@ -264,7 +264,8 @@ def watch_settings(project: Project, experiment: str) -> WatchSettings:
     plan = project.ledger.plan()
     if plan is None or project.ledger.program(experiment) is not None:
         return WatchSettings()
-    return beside_parent(project, experiment, plan_from(plan.content).watch_settings())
+    settings = plan_from(plan.content).watch_settings()
+    return beside_parent(project, experiment, settings) if BEHIND in settings.stop_on else settings
 
 
 def _identity(alarm: Alarm) -> tuple[str, str, int, str, bool]:
