@@ -2,10 +2,11 @@
 
 python bench/examples.py [NAME ...] [--record]
 
-Of each example: processor time of all processes, and time from start to end, both as multiples of
-`python -c pass`. With --record it writes docs/evidence/examples.json.
+Of each example, or of those named: processor time of all processes, and time from start to end,
+both as multiples of `python -c pass`. With --record, of all, it writes docs/evidence/examples.json.
 """
 
+import argparse
 import os
 import resource
 import subprocess
@@ -15,7 +16,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-from _record import record, wants_record
+from _record import record
 
 from harness.install.examples import Example, examples
 
@@ -59,18 +60,38 @@ def judged(one: Example, folder: Path) -> tuple[float, float]:
     return (init[0] + tried[0]) / cpu, (init[1] + tried[1]) / wall
 
 
+def chosen() -> tuple[list[Example], bool]:
+    """Those to measure, and whether to record them. Exits with 2 where the record would lack some:
+    its command names all."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", metavar="NAME", nargs="*")
+    parser.add_argument("--record", action="store_true")
+    asked, known = parser.parse_args(), {one.name: one for one in examples()}
+    for name in asked.names:
+        if name not in known:
+            parser.error(f"there is no example {name!r}; known: {', '.join(known)}")
+    lacking = {
+        one.name: missing
+        for one in known.values()
+        if (missing := [module for module in one.needs if find_spec(module) is None])
+    }
+    if asked.record and asked.names:
+        parser.error("--record is of all examples: leave the names out, or leave --record out")
+    if asked.record and lacking:
+        parser.error(f"--record is of all examples, and packages are missing: {lacking}")
+    names = asked.names or known
+    return [known[name] for name in names if name not in lacking], asked.record
+
+
 def main() -> None:
-    asked = [word for word in sys.argv[1:] if not word.startswith("-")]
     figures: dict[str, float] = {}
-    for one in examples():
-        lacking = [module for module in one.needs if find_spec(module) is None]
-        if lacking or (asked and one.name not in asked):
-            continue
+    measured, is_recorded = chosen()
+    for one in measured:
         with tempfile.TemporaryDirectory() as folder:
             cpu, wall = judged(one, Path(folder))
         print(f"{one.name:14} {cpu:6.0f} times the processor time, {wall:6.0f} times the time")
         figures |= {f"{one.name} cpu": round(cpu), f"{one.name} time": round(wall)}
-    if wants_record():
+    if is_recorded:
         record("examples", "python bench/examples.py --record", figures)
 
 

@@ -9,7 +9,15 @@ import click
 
 from harness.cli.changing import changing
 from harness.cli.experiment import new_answer
-from harness.cli.output import emit, environment, json_option, project_option, sandbox_for, tell
+from harness.cli.output import (
+    WholeNumber,
+    emit,
+    environment,
+    json_option,
+    project_option,
+    sandbox_for,
+    tell,
+)
 from harness.cli.person import AGENT, caller, open_at_once, stdin_is_terminal
 from harness.cli.tried import Attempt, shown
 from harness.cli.try_ import go, require_command, say_opened
@@ -32,7 +40,7 @@ _AGAIN = "harness baseline"
 @click.command("baseline")
 @click.option(
     "--seeds",
-    type=click.IntRange(LEAST_SEEDS, MOST_SEEDS),
+    type=WholeNumber(LEAST_SEEDS, MOST_SEEDS),
     default=None,
     help="How many; default: as many as the plan says, at least 3.",
 )

@@ -12,7 +12,7 @@ import click
 
 from harness.cheats.bench import known_ids, run_bench
 from harness.cheats.report import figures, leave_one_out, merged, page, problems, through
-from harness.cli.output import CommandGroup, emit, json_option, tell
+from harness.cli.output import CommandGroup, WholeNumber, emit, json_option, tell
 from harness.clock import SystemClock, iso
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json
@@ -26,7 +26,7 @@ def command() -> None:
 @command.command("run")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option(
-    "--jobs", type=click.IntRange(1, 64), default=2, help="How many run in parallel; default: 2."
+    "--jobs", type=WholeNumber(1, 64), default=2, help="How many run in parallel; default: 2."
 )
 @click.option(
     "--evidence",

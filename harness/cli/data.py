@@ -5,7 +5,14 @@ from typing import Any
 
 import click
 
-from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
+from harness.cli.output import (
+    CommandGroup,
+    WholeNumber,
+    emit,
+    environment,
+    json_option,
+    project_option,
+)
 from harness.cli.person import require_person
 from harness.clock import SystemClock
 from harness.ledger.project import open_layout
@@ -45,7 +52,7 @@ def command() -> None:
 )
 @click.option("--group", default=None, help="A column: rows with the same value stay together.")
 @click.option("--time", default=None, help="A column: the newest rows are held out.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--seed", type=WholeNumber(0), default=0, show_default=True)
 @project_option
 @json_option
 def split(

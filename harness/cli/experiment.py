@@ -15,7 +15,14 @@ from harness.artifacts.resources import in_words
 from harness.cli.answer import Answer, give
 from harness.cli.chosen import EXPERIMENT, chosen, require_id
 from harness.cli.compared import compared_lines
-from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
+from harness.cli.output import (
+    CommandGroup,
+    WholeNumber,
+    emit,
+    environment,
+    json_option,
+    project_option,
+)
 from harness.cli.person import caller, open_at_once, require_person, session_of
 from harness.cli.reading import reading
 from harness.decisions.dead_ends import tried_before
@@ -181,7 +188,7 @@ def result_answer(
 @command.command("list")
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=_LISTED,
     show_default=True,
     help="Show the newest so many.",

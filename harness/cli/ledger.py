@@ -12,6 +12,7 @@ from harness.artifacts.moved import move_experiments
 from harness.cli.changing import changing
 from harness.cli.output import (
     CommandGroup,
+    WholeNumber,
     emit,
     environment,
     json_option,
@@ -204,7 +205,7 @@ def merge_command(folder: Path | None, project: Path, as_json: bool) -> None:
 
 
 @command.command("log")
-@click.option("--last", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--last", type=WholeNumber(min=1), default=20, show_default=True)
 @project_option
 @json_option
 def log_command(last: int, project: Path, as_json: bool) -> None:

@@ -226,7 +226,7 @@ def _said(error: click.ClickException) -> str:
         near = [] if known else list(error.possibilities or ())
         near = [name for name in near if name != "--help"]
         error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
-    return error.format_message().replace("is not a valid integer range", "is no whole number")
+    return error.format_message()
 
 
 _KEPT = "completed seeds are not repeated."

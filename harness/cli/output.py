@@ -26,6 +26,12 @@ else:
     difflib, select = later("difflib"), later("harness.sandbox.select")
 
 
+class WholeNumber(click.IntRange):
+    """Of click's, named as a person names it: "'two' is not a valid whole number"."""
+
+    name = "whole number"
+
+
 def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--project",

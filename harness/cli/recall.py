@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from harness.cli.chosen import require_id
-from harness.cli.output import emit, json_option, project_option
+from harness.cli.output import WholeNumber, emit, json_option, project_option
 from harness.cli.reading import reading
 from harness.errors import UsageError
 from harness.projections.recall import MOST, Kind, kin_of, memories, recall
@@ -28,7 +28,7 @@ from harness.projections.recall import MOST, Kind, kin_of, memories, recall
     metavar="EXP",
     help="What is about EXP, or what it builds on, counts more.",
 )
-@click.option("--limit", type=click.IntRange(1, 200), default=MOST, show_default=True)
+@click.option("--limit", type=WholeNumber(1, 200), default=MOST, show_default=True)
 @project_option
 @json_option
 def command(

@@ -9,6 +9,7 @@ from harness.cli.changing import changing
 from harness.cli.in_clone import in_clone
 from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import (
+    WholeNumber,
     emit,
     environment,
     json_option,
@@ -49,7 +50,7 @@ PROFILE = click.option(
 )
 PARALLEL = click.option(
     "--parallel",
-    type=click.IntRange(1, 64),
+    type=WholeNumber(1, 64),
     default=1,
     metavar="N",
     help="Up to N experiments open at once, each with its part of the machine; default: 1.",

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from harness.artifacts.locate import Layout
-from harness.cli.output import environment
+from harness.cli.output import WholeNumber, environment
 from harness.clock import SystemClock
 from harness.domain.plain_text import one_line
 from harness.errors import NotFoundError, UsageError
@@ -69,12 +69,12 @@ _OPTIONS = (
     click.option("--price", default=None, help="INPUT,OUTPUT in dollars a million tokens."),
     click.option(
         "--answer-tokens",
-        type=click.IntRange(min=1),
+        type=WholeNumber(min=1),
         default=_ANSWER_TOKENS,
         show_default=True,
         help="Of one answer.",
     ),
-    click.option("--most", type=click.IntRange(min=1), default=None, help="Questions, at most."),
+    click.option("--most", type=WholeNumber(min=1), default=None, help="Questions, at most."),
     click.option(
         "--key-env",
         default=None,

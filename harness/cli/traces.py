@@ -13,6 +13,7 @@ from harness.audit.activity import transcript_home, transcripts_of
 from harness.audit.session_outcomes import session_outcomes
 from harness.cli.output import (
     CommandGroup,
+    WholeNumber,
     emit,
     environment,
     json_option,
@@ -67,7 +68,7 @@ def command() -> None:
 @click.argument("which", metavar="[SESSION|PATH]", default="")
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=20,
     show_default=True,
     help="Of the list: the newest so many.",
@@ -218,7 +219,7 @@ def _outcomes(project: Path) -> Mapping[str, Any]:
 @click.option("--text", is_flag=True, help="Prompts and answers as one text each.")
 @click.option(
     "--context",
-    type=click.IntRange(min=200),
+    type=WholeNumber(min=200),
     default=8_000,
     show_default=True,
     help="Characters of a prompt; older messages are left out.",

@@ -14,6 +14,7 @@ from harness.cli.changing import changing
 from harness.cli.chosen import EXPERIMENT, chosen
 from harness.cli.isolation import isolation, isolation_options
 from harness.cli.output import (
+    WholeNumber,
     environment,
     json_option,
     print_event,
@@ -99,14 +100,14 @@ launcher_option = click.option(
 )
 @click.option(
     "--slots",
-    type=click.IntRange(1, 64),
+    type=WholeNumber(1, 64),
     default=1,
     metavar="N",
     help="One of N equal parts of the machine, for N trainings at once: a GPU each, or cores.",
 )
 @click.option(
     "--replicas",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=None,
     metavar="N",
     help="Start N of the command, which average by DiLoCo.",

@@ -1,5 +1,7 @@
 """Each small repository that `harness init --example` copies is judged in an empty folder."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ from harness.errors import RefusedError
 from harness.install.examples import EXAMPLES, copy_example, example, examples
 from tests.cli.journey import Journey
 from tests.cli.test_first_start import judged, must
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -105,3 +109,22 @@ def test_every_example_says_what_it_is() -> None:
         assert (EXAMPLES / one.name / one.data).is_file()
         readme = (EXAMPLES / one.name / "README.md").read_text("utf-8")
         assert f"harness init --example {one.name}\n" in readme
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("sklearn", "--record"), "leave the names out, or leave --record out"),
+        (("--record", "sklearn", "pytorch"), "leave the names out, or leave --record out"),
+        (("sklaern",), "there is no example 'sklaern'; known: "),
+    ],
+)
+def test_no_record_of_some_stands_under_the_command_for_all(
+    words: tuple[str, ...], told: str
+) -> None:
+    evidence = ROOT / "docs" / "evidence" / "examples.json"
+    before = evidence.read_bytes()
+    program = [sys.executable, str(ROOT / "bench" / "examples.py"), *words]
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, told in ended.stderr) == (2, "", True)
+    assert evidence.read_bytes() == before

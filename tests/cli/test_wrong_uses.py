@@ -115,7 +115,14 @@ WRONG: dict[tuple[str, ...], tuple[str, str]] = {
     ("continue", EXP): (EXP, "`harness try --continue`"),
     ("audit", "accept"): ("accept", "`harness audit --accept`"),
     ("run", "--budget", "5"): ("--budget", "`budget.usd` or `budget.tokens` of plan.md"),
-    ("baseline", "--seeds", "two"): ("'two' is no whole number", "harness baseline --help"),
+    ("baseline", "--seeds", "two"): (
+        "'two' is not a valid whole number",
+        "harness baseline --help",
+    ),
+    ("baseline", "--seeds", "is not a valid integer range"): (
+        "'is not a valid integer range' is not a valid whole number",
+        "harness baseline --help",
+    ),
     ("try", "x", "--", "train.py"): ("train.py", "`harness try x -- python train.py`"),
     ("try", "x", "--", "trian.py", "--lr", "1"): (
         "trian.py",
