@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.content import read_text, write_below
+from harness.artifacts.content import read_text
 from harness.artifacts.experiment_files import (
     DiagnosedAlarm,
     Diagnosis,
@@ -15,7 +15,7 @@ from harness.artifacts.experiment_files import (
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.metrics_file import Row, belonging, rows_in
 from harness.artifacts.next_ideas import CONFIDENCE, LONGEST, Idea, with_ideas
-from harness.decisions.experiments import require_open
+from harness.decisions.experiments import require_open, write_file
 from harness.detectors.kinds import KINDS
 from harness.domain.plain_text import inline, one_line, plain, prose
 from harness.domain.records import Run
@@ -71,7 +71,7 @@ def record_diagnosis(
         )
     # next.md first: after a kill in between the agent asks again, and no idea is added twice.
     _add_ideas(project, experiment, f"After the diagnosis of {run}", new)
-    write_below(project.layout.root, path, render_diagnosis(diagnosis, by=by))
+    write_file(project, path, render_diagnosis(diagnosis, by=by))
     return path
 
 
@@ -148,7 +148,7 @@ def record_methods(
         ]
     _add_ideas(project, experiment, "From published methods", new)
     path = project.layout.experiment(experiment, "methods")
-    write_below(project.layout.root, path, "\n".join(lines))
+    write_file(project, path, "\n".join(lines))
     return path
 
 
@@ -281,7 +281,7 @@ def _add_ideas(project: Project, experiment: str, title: str, added: Sequence[Id
         before = ""
     after = with_ideas(before, title, added)
     if after != before:
-        write_below(project.layout.root, path, after)
+        write_file(project, path, after)
 
 
 def _said(name: str, value: object) -> str:

@@ -102,7 +102,7 @@ def ensure_hypothesis(project: Project, experiment: Experiment, rationale: str) 
             hypothesis=experiment.hypothesis,
             rationale=rationale,
         )
-        write_below(project.layout.root, path, text)
+        write_file(project, path, text)
 
 
 def record_result(
@@ -125,8 +125,14 @@ def record_result(
         experiment=experiment, claims=claims, summary=summary, shortfalls=shortfalls, by=by
     )
     path = project.layout.experiment(experiment, "result")
-    write_below(project.layout.root, path, text)
+    write_file(project, path, text)
     return path
+
+
+def write_file(project: Project, path: Path, text: str) -> None:
+    """One of an experiment's. Raises RefusedError (session_over) for a tool whose session ended."""
+    project.ledger.require_session()
+    write_below(project.layout.root, path, text)
 
 
 def require_open(project: Project, experiment: str, what: str) -> None:

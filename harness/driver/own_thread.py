@@ -1,5 +1,5 @@
-"""A tool's work in a thread of its own: however long it blocks, the driver hears its session, and
-the watchdog works."""
+"""A tool's work in a thread of its own: one that blocks does not block the driver or the watchdog,
+unless it hangs inside a transaction of the ledger, for which both wait."""
 
 import asyncio
 import threading
@@ -10,7 +10,8 @@ from harness.driver.tool_server import Handler
 
 async def in_own_thread(handler: Handler, arguments: dict[str, Any]) -> dict[str, Any]:
     """What `handler` returns or raises, in an event loop of its own. Where the caller is cancelled
-    what blocks goes on by itself: a thread cannot be ended, and keeps no process from ending."""
+    what blocks goes on by itself: a thread cannot be ended, and keeps no process from ending. What
+    it does after the end of its session is refused: see Ledger.of_session."""
 
     async def work() -> dict[str, Any]:
         return await handler(arguments)

@@ -69,7 +69,8 @@ class Supervisor:
         slots: int = 1,
     ) -> "Supervisor":
         """Start `harness train`, or another `verb` that supervises, and return at once. Of the
-        machine it gets one of `slots` equal parts."""
+        machine it gets one of `slots` equal parts. Raises RefusedError (session_over) for a tool
+        whose session has ended."""
         folder = project.layout.state / "supervisors"
         make_folder(folder)
         answer = folder / f"{experiment}-{secrets.token_hex(4)}.json"
@@ -84,6 +85,7 @@ class Supervisor:
             open(answer, "wb", opener=owner_only) as stdout,
             open(answer.with_suffix(".log"), "wb", opener=owner_only) as stderr,
         ):
+            project.ledger.require_session()
             process = start(
                 command,
                 cwd=project.layout.root,

@@ -1,6 +1,7 @@
 """What an agent's tool acts in: one session's view of the project.
 
-Calling a tool twice does no harm: a session that was cut is replayed from its start.
+Calling a tool twice does no harm: a session that was cut is replayed from its start. A tool that
+goes on after the end of its session records and starts nothing.
 """
 
 from collections.abc import Callable
@@ -37,7 +38,8 @@ class ToolContext:
         on_change: Callable[[], object] = lambda: None,
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
-        self.project, self.session, self.role, self.sandbox = project, session, role, sandbox
+        self.project, self.session = project.of_session(session), session
+        self.role, self.sandbox = role, sandbox
         self.current, self.parent = experiment, parent
         self.parallel = parallel
         """How many experiments may be open at once."""

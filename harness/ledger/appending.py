@@ -5,6 +5,7 @@ is busy or its disk full, and recorded at the next write.
 """
 
 import contextlib
+import copy
 import json
 import secrets
 import threading
@@ -12,11 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from harness.clock import Clock, iso, parse_iso
 from harness.domain.plain_text import plain_value
-from harness.errors import LedgerDamagedError, LedgerError, UsageError
+from harness.errors import LedgerDamagedError, LedgerError, RefusedError, UsageError
 from harness.files import atomic_write, canonical_json
 from harness.ledger.anchors import Anchor, read_anchors, write_anchor
 from harness.ledger.chain import FIRST_PREV, StoredFact, seal
@@ -119,10 +120,26 @@ class LedgerWrites(LedgerPart):
     """Who adds facts, where, in what role, e.g. "ada@desk person"; None: nobody said."""
     _said: str | None = None
     """The hash of the last fact that was added under `origin`."""
+    _session: str | None = None
+    """Of the agents' session whose tools write; see `of_session`."""
 
     def acts_as(self, origin: str) -> None:
         if origin != self.origin:
             self.origin, self._said = origin, None
+
+    def of_session(self, session: str) -> Self:
+        """The same ledger as the tools of an agents' session write it: it takes no fact once the
+        end of the session is one."""
+        theirs = copy.copy(self)
+        theirs._session = session
+        return theirs
+
+    def require_session(self) -> None:
+        """Asked right before what is no fact, e.g. a process that a tool starts. Raises
+        RefusedError (session_over) where the session whose ledger this is has ended."""
+        if self._session is not None:
+            with self._database.read() as connection:
+                _require_going(connection, self._session)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Writer]:
@@ -165,7 +182,9 @@ class LedgerWrites(LedgerPart):
             try:
                 # In the same transaction: what was spooled happened before what is appended now,
                 # and the rules of the new facts may need it.
-                yield writer, _drain(self._spool, connection, writer.append)
+                drained = _drain(self._spool, connection, writer.append)
+                self.require_session()
+                yield writer, drained
             finally:
                 self._active.writer = None
 
@@ -216,6 +235,17 @@ class LedgerWrites(LedgerPart):
     @property
     def _spool(self) -> Path:
         return self._database.folder / "spool"
+
+
+def _require_going(connection: Connection, session: str) -> None:
+    # A plain session of `claude`, which no loop leads, has no row and no end.
+    ended = connection.value("SELECT ended_at FROM sessions WHERE id = :id", id=session)
+    if ended is not None:
+        raise RefusedError(
+            f"Session {session} ended at {ended}: what its tools still do counts no more.",
+            hint="Nothing to do: its step is repeated in a fresh session.",
+            code="session_over",
+        )
 
 
 def _entered(fact: Fact) -> dict[str, Any]:

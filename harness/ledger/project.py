@@ -50,6 +50,10 @@ class Project(Late):
         self.ledger.acts_as(f"{self.who} {caller}")
         return replace(self, caller=caller)
 
+    def of_session(self, session: str) -> "Project":
+        """This one for the tools of an agents' session: it records nothing after its end."""
+        return replace(self, ledger=self.ledger.of_session(session)) if session else self
+
     def caller_for(self, experiment: str) -> Caller:
         """What facts about the experiment's runs and evaluations carry: `open` once a plain session
         was seen while it was open, whoever typed the command. What runs was in its hands."""

@@ -35,7 +35,8 @@ def keep_config(
     where a link or a folder stands in its place, which is the gate's to name.
 
     Without a file one is written: the command `words` with its options, and `values`. Raises
-    UsageError (config_exists) when there is a file that says another thing than `values`.
+    UsageError (config_exists) when there is a file that says another thing than `values`,
+    RefusedError (session_over) for a tool whose session has ended.
     """
     path = project.layout.experiment(experiment, "config")
     if linked(project.layout.root, path) is not None or path.is_dir():
@@ -47,6 +48,7 @@ def keep_config(
     written = not data.strip()
     if written:
         data = _text(words, values).encode("utf-8")
+        project.ledger.require_session()
         write_below(project.layout.root, path, data)
     else:
         _require_same(path, project.layout.relative(path), values)

@@ -11,7 +11,7 @@ import pytest
 from toy_project import builder, oracle, tool, write_scenario
 
 from harness.domain.statuses import DecisionKind, ExperimentStatus, SandboxKind
-from harness.driver import pulse, role_sessions
+from harness.driver import pulse, role_sessions, supervisors
 from harness.driver.loop_runner import open_gateway, run_loop
 from harness.ledger.project import Project
 from harness.sandbox.select import choose
@@ -55,18 +55,28 @@ def test_a_session_in_circles_is_ended_and_a_fresh_one_goes_on(
 def test_a_tool_that_hangs_stops_no_watchdog(
     project: Project, sandbox: SandboxKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It blocks its thread, as a dead network disk does: the driver hears the session no less."""
+    """It blocks its thread, as a dead network disk does: the driver hears the session no less. When
+    it goes on beside the fresh session, it starts nothing."""
     module = importlib.import_module("harness.driver.tools.start_run")
     asked, released = [], threading.Event()
-    require = module.require_open_experiment
+    require, start = module.require_open_experiment, supervisors.start
+    started: list[list[str]] = []
 
     def hangs_once(*words: Any) -> None:
-        asked.append(words)
+        asked.append(threading.current_thread())
         if len(asked) == 1:
             released.wait()
+        elif len(asked) == 2:
+            released.set()
+            asked[0].join()
         require(*words)
 
+    def counted(command: list[str], **more: Any) -> Any:
+        started.append(command)
+        return start(command, **more)
+
     monkeypatch.setattr(module, "require_open_experiment", hangs_once)
+    monkeypatch.setattr(supervisors, "start", counted)
     monkeypatch.setattr(pulse, "LONGEST_WORK_S", 1.0)
     impatient = functools.partial(role_sessions.SessionSpec, silence_seconds=20.0)
     monkeypatch.setattr(role_sessions, "SessionSpec", impatient)
@@ -82,5 +92,7 @@ def test_a_tool_that_hangs_stops_no_watchdog(
     assert outcomes[:2] == [("build-1-1", "cut"), ("build-1-1", "finished")]
     (watched,) = [one for one in ledger.decisions() if one.kind is DecisionKind.WATCHDOG]
     assert "No message, and no tool or hook of the harness at work" in watched.reason
+    (training,) = [command for command in started if "train" in command]
+    assert ledger.sessions()[1].id in training
     (left,) = ledger.hand_offs()
     assert "Stopped while it waited for: start_run." in left.text

@@ -35,6 +35,7 @@ async def evaluate_model(context: ToolContext, arguments: EvaluateModelArguments
     words += ["--project", str(project.layout.root)]
     words += ["--against", arguments.against] if arguments.against else []
     known, descriptors = handed_on(os.environ)
+    project.ledger.require_session()
     with context.pulse.working():
         process = await anyio.run_process(
             harness_command(*words),

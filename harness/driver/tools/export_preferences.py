@@ -27,6 +27,7 @@ async def export_preferences(
             f"{arguments.target} is not a .jsonl file.",
             hint="Name a new file that ends in .jsonl.",
         )
+    context.project.ledger.require_session()
     return export_rows(source, target)
 
 
