@@ -130,6 +130,15 @@ def listed_files(listing: bytes) -> tuple[set[bytes], set[bytes]]:
     return tracked, others - tracked
 
 
+def lists(root: Path, name: str) -> bool:
+    """Whether `listing_of` would name this file, relative to `root`; True without a repository.
+    Raises GitFailedError."""
+    if not in_repository(root):
+        return True
+    asked = ("--cached", "--others", "--exclude-standard", "--", name)
+    return bool(run_git(root, "ls-files", *asked)[1])
+
+
 def tracks(root: Path, path: Path) -> str | None:
     """Where git has `path` or its bytes: "index", "history" (of HEAD), "objects", or None.
 

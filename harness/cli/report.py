@@ -13,7 +13,7 @@ from harness.claims.judge import judged
 from harness.claims.known_facts import HOLDS
 from harness.claims.sentences import sentences
 from harness.cli.chosen import require_id
-from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.output import emit, environment, json_option, project_option, tell
 from harness.cli.person import require_person
 from harness.cli.reading import reading
 from harness.domain.plain_text import inline, prose
@@ -21,6 +21,7 @@ from harness.errors import RefusedError, UsageError
 from harness.files import atomic_write
 from harness.gates.claim_facts import known_facts
 from harness.ledger.project import Project
+from harness.runs.train_job import counts_as_code
 from harness.views.cards import dataset_card, model_card
 from harness.views.report import page, report, series
 from harness.views.report_blocks import analyst, blocks
@@ -28,6 +29,10 @@ from harness.views.report_html import html
 from harness.views.report_pdf import pdf
 
 _FIGURES = (".html", ".htm", ".pdf")
+_CODE = (
+    "{out} lies in the project and counts as its code: the next `harness try` would train again."
+    " Move it below .harness/, outside of the project, or into .gitignore."
+)
 
 
 @click.command("report")
@@ -88,10 +93,14 @@ def command(
             document = report(opened, experiments)
             words = None if prose is None else _checked(opened, prose)
             text, made = _made(opened, document, words, out)
+        if out is not None:
+            atomic_write(out, made)
+        as_code = out is not None and counts_as_code(opened, out)
     if out is None:
         emit(document, text, as_json=as_json)
         return
-    atomic_write(out, made)
+    if as_code:
+        tell(_CODE.format(out=out))
     emit({**document, "written": str(out)}, f"wrote {out}", as_json=as_json)
 
 

@@ -4,10 +4,12 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from harness.artifacts.code_snapshot import Snapshot, load_snapshot, take_snapshot
+from harness.artifacts.code_snapshot import Snapshot, is_left_out, load_snapshot, take_snapshot
 from harness.artifacts.commit_snapshot import head_of, take_commit
+from harness.artifacts.git import lists
 from harness.domain.commands import with_interpreter
 from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Run
@@ -226,6 +228,18 @@ def _no_code(project: Project, approved: ApprovedPlan) -> list[str]:
     layout = project.layout
     data = readable_below(layout.root, project.settings.readable)
     return [*data_paths(approved), *(layout.relative(path) for path in data)]
+
+
+def counts_as_code(project: Project, path: Path) -> bool:
+    """Whether the file at `path` is part of the code: as a new one it makes other code, and all
+    seeds are trained again. Raises GitFailedError."""
+    root = project.layout.root.resolve()
+    place = path.parent.resolve() / path.name
+    if not place.is_relative_to(root):
+        return False
+    name, approved = place.relative_to(root).as_posix(), project.ledger.plan()
+    out = set() if approved is None else set(_no_code(project, approved))
+    return not is_left_out(name, out) and lists(root, name)
 
 
 def not_copied(

@@ -205,7 +205,13 @@ def test_what_is_missing_is_named_with_what_there_is(journey: Journey) -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "metric", "fits"), [("plan", "rmse", "accuracy"), ("spent", "f1", "mae")]
+    ("label", "metric", "fits"),
+    [
+        ("plan", "rmse", "accuracy"),
+        ("spent", "f1", "mae"),
+        ("spent", "accuracy", "mae"),
+        ("spent", "log_loss", "mae"),
+    ],
 )
 def test_a_metric_that_the_labels_do_not_have_is_refused_before_anything(
     journey: Journey, label: str, metric: str, fits: str
@@ -227,9 +233,17 @@ def test_another_metric_than_the_plans_is_not_taken_in_silence(journey: Journey)
     refused = journey.harness(*words, "--metric", "rmse")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "--metric rmse differs from the plan's roc_auc" in refused.stderr
-    assert "Edit oracle.metric" in refused.stderr
+    own = journey.root / ".harness/plan.md"
+    text = own.read_text()
+    for key, line in re.findall(r"`((?:metric|scorer|direction|tiers)): (.*?)`", refused.stderr):
+        text = re.sub(rf"^  {key}: .*$", f"  {key}: {line}", text, count=1, flags=re.M)
+    own.write_text(text)
+    must(journey, *words, "--metric", "rmse")
+    must(journey, "plan", "check", ".harness/plan.md")
+    refused = journey.harness(*words, "--label", "gone")
+    assert "Edit data.held_out.label" in refused.stderr
     unread = journey.root / ".harness/plan.md"
-    unread.write_text(unread.read_text().replace("roc_auc", "nothing"))
+    unread.write_text(unread.read_text().replace("rmse", "nothing"))
     must(journey, *words)
 
 

@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,6 +19,7 @@ from harness.domain.statuses import DecisionKind, GateName, Split
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
 from harness.run_logger import RunLogger
+from harness.runs.train_job import code_now
 from harness.views.figures import lineage, ticks
 from tests.world import GOOD, POOR, InProcess, World
 
@@ -113,6 +116,32 @@ def test_the_page_in_html_has_every_figure_and_loads_nothing(world: World) -> No
     assert [len(str(one.get("points")).split()) for one in lines] == [10, 10, 10]
     for level in ("recomputed", "a line for each seed: logged", "minutes (measured)"):
         assert level in text
+
+
+def test_a_page_among_the_code_is_named_as_code(world: World, tmp_path: Path) -> None:
+    def told(path: Path) -> str:
+        answer = report(world, "--out", str(path))
+        assert answer.exit_code == 0, answer.output
+        return answer.stderr
+
+    before = code_now(world.project, world.project.plan()).hash
+    for beside in (world.root / ".harness/report.md", tmp_path / "report.md"):
+        assert told(beside) == ""
+    assert code_now(world.project, world.project.plan()).hash == before
+    among = world.root / "page.md"
+    assert "page.md lies in the project and counts as its code" in told(among)
+    assert code_now(world.project, world.project.plan()).hash != before
+    among.unlink()
+    subprocess.run(["git", "init", "-q", str(world.root)], check=True)
+    ignore = world.root / ".gitignore"
+    try:
+        assert "counts as its code" in told(among)
+        ignore.write_text("page.md\n")
+        assert told(among) == ""
+    finally:
+        shutil.rmtree(world.root / ".git")
+        ignore.unlink(missing_ok=True)
+        among.unlink()
 
 
 def test_the_score_of_the_table_is_the_score_that_is_drawn(world: World) -> None:
