@@ -67,7 +67,7 @@ class Guard:
         """Allow or deny, always explicitly."""
         # In the permission mode `dontAsk` no opinion would be a denial without a reason.
         call = {**payload, "agent_type": self._context.role.name}
-        with self._context.pulse.working():
+        with self._context.pulse.working(f"the hook {EVENT}"):
             permission = _judged(call, self._snapshot())
             if permission["permission"] is None:
                 permission |= {"permission": "allow"} | (
@@ -130,7 +130,7 @@ class Guard:
     ) -> dict[str, Any]:
         """Hand over what was done: for this session, which is told with its next call, and for
         another one."""
-        with self._context.pulse.working():
+        with self._context.pulse.working("the hook PreCompact"):
             written = handing_over.summarised(self._context.project, self._context.session)
         self._left = (
             "" if written is None else f"Before your context was summarised: {written.text}"

@@ -188,7 +188,7 @@ class RoleSessions:
                     on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
                 )
             if outcome.silent:
-                watchdog.silent(context, spec.silence_seconds)
+                watchdog.silent(context, spec.silence_seconds, outcome.at_work)
             if guard.ended:
                 ending = SessionEnding.FAILED
                 outcome = replace(outcome, outcome=ending, detail=guard.ended[:500])

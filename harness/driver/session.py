@@ -77,6 +77,8 @@ class SessionOutcome:
     usage: dict[str, int] = field(default_factory=dict)
     silent: bool = False
     """Whether it was cut for its silence."""
+    at_work: tuple[str, ...] = ()
+    """Of one that was cut: the tools and hooks of ours that had not answered."""
 
 
 def run_session(
@@ -158,7 +160,10 @@ async def _drive(
         group.cancel_scope.cancel()
     if watch.cut:
         said = f"no sign of life for {spec.silence_seconds:g} s"
-        return replace(_outcome(SessionEnding.CUT, said, results), silent=True)
+        if watch.at_work:
+            said = f"{' and '.join(watch.at_work)} did not answer"
+        outcome = _outcome(SessionEnding.CUT, said, results)
+        return replace(outcome, silent=True, at_work=watch.at_work)
     return judge(results, error, stderr)
 
 
@@ -168,6 +173,7 @@ class _SilenceWatchdog:
 
     def __init__(self, spec: SessionSpec, pulse: Pulse, progress: Callable[[], object]) -> None:
         self._spec, self.pulse, self._progress, self.cut = spec, pulse, progress, False
+        self.at_work: tuple[str, ...] = ()
 
     async def run(self) -> None:
         most = self._spec.silence_seconds
@@ -183,7 +189,7 @@ class _SilenceWatchdog:
                 if self._progress() != before[0]:
                     self.pulse.beat()
                     continue
-                self.cut = True
+                self.cut, self.at_work = True, tuple(self.pulse.at_work())
                 # In a thread: waiting for processes must not block the loop that reads their end.
                 await anyio.to_thread.run_sync(
                     end_session_processes, self._spec.folders, self._spec.session

@@ -1,8 +1,11 @@
 """What the watchdog does with a session that finds out nothing: nudge, end for a fresh one.
 Each is a decision with its evidence; the loop's own limits escalate and stop."""
 
+from collections.abc import Sequence
+
 from harness.decisions.experiments import decide
 from harness.domain.statuses import DecisionKind
+from harness.driver import pulse
 from harness.driver.circles import END_AT, NUDGE_AT, Circles
 from harness.driver.tool_context import ToolContext
 
@@ -48,12 +51,14 @@ def progress(context: ToolContext) -> object:
     return [(run.id, run.status, size) for run, size in zip(runs, sizes, strict=True)]
 
 
-def silent(context: ToolContext, seconds: float) -> None:
-    """A session that was cut for its silence."""
-    reason = (
-        f"No message, and no tool or hook of the harness at work, for {seconds:g} s; and in the"
-        " second half of it no run of its experiment went on."
-    )
+def silent(context: ToolContext, seconds: float, at_work: Sequence[str]) -> None:
+    """A session that was cut for its silence, while the tools and hooks `at_work` did not
+    answer."""
+    what = f"No message, and no tool or hook of the harness at work, for {seconds:g} s"
+    if at_work:
+        most = pulse.LONGEST_WORK_S + seconds
+        what = f"{' and '.join(at_work)} did not answer, and no message came, for {most:g} s"
+    reason = f"{what}; and in the last {seconds / 2:g} s of it no run of its experiment went on."
     _record(context, "End it; its step begins again in a fresh session.", "Wait longer.", reason)
 
 

@@ -95,13 +95,15 @@ def test_a_tool_of_ours_that_hangs_is_no_sign_of_life_for_ever() -> None:
     now = [0.0]
     pulse = Pulse(lambda: now[0])
     now[0] = 50.0
-    with pulse.working():
+    with pulse.working("start_run"), pulse.working():
+        assert pulse.at_work() == ["start_run"]
         now[0] = 50.0 + LONGEST_WAIT_S
         assert pulse.silent_for() == 0.0
         now[0] = 50.0 + LONGEST_WORK_S + 7
         assert pulse.silent_for() == 7.0
         pulse.beat()  # it told of something
         assert pulse.silent_for() == 0.0
+    assert pulse.at_work() == []
 
 
 def test_a_silent_cli_is_cut_and_nothing_of_it_is_left(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from harness.domain.statuses import DecisionKind, SandboxKind
 from harness.driver.callbacks import Guard
 from harness.driver.circles import END_AT, NUDGE_AT
 from harness.driver.tool_context import ToolContext
-from harness.driver.watchdog import progress
+from harness.driver.watchdog import progress, silent
 from tests.world import World
 
 
@@ -107,3 +107,18 @@ def test_rows_and_runs_of_its_experiment_are_the_progress_of_a_silent_session(ta
     with world.run_path(context.current, "metrics").open("a") as rows:
         rows.write("{}\n")
     assert progress(context) != trained
+
+
+@pytest.mark.parametrize(
+    ("at_work", "said"),
+    [
+        ((), "No message, and no tool or hook of the harness at work, for 900 s; and in the last"),
+        (("run_status", "start_run"), "run_status and start_run did not answer, and no message"),
+    ],
+)
+def test_a_silent_session_is_ended_with_the_name_of_what_did_not_answer(
+    talk: Talk, at_work: tuple[str, ...], said: str
+) -> None:
+    silent(talk.context, 900.0, at_work)
+    (one,) = talk.world.project.ledger.decisions()
+    assert one.reason.startswith(said)

@@ -87,7 +87,7 @@ def offered(
 
     async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
         try:
-            with at_context() as context, context.pulse.working():
+            with at_context() as context, context.pulse.working(tool.name):
                 answer = await tool.call(context, arguments)
                 context.done.add(tool.name)
         except HarnessError as error:
