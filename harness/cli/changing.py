@@ -21,6 +21,7 @@ def changing(
     new_config: bool = False,
     deriving: bool = False,
     again: bool = False,
+    sees_sessions: bool = True,
 ) -> Iterator[Project]:
     """The project that contains `start`, open for writing; arguments and errors as `open_project`.
 
@@ -28,6 +29,7 @@ def changing(
     (facts_not_imported); `deriving` says that this command records none. `again`: it opened the
     project before, and what there is to warn of was said. The others record which
     plain sessions worked here, before and after: the command may have opened the experiment.
+    Without `sees_sessions` they do not: what it records lowers no grade.
     """
     with open_project(start, environment(), restore=restore, new_config=new_config) as opened:
         project = opened.called_by(caller_of(environment(), opened.settings.state))
@@ -36,6 +38,8 @@ def changing(
         records = not (restore or deriving)
         if records:
             project.ledger.require_imported()
+        sees = records and sees_sessions
+        if sees:
             see_sessions(project, environment())
         try:
             yield project
@@ -43,12 +47,12 @@ def changing(
             # A failed or interrupted command may have recorded facts: the pages must show them,
             # and a second error while writing them must not hide the first.
             with contextlib.suppress(HarnessError, OSError):
-                _closed(project, records=records)
+                _closed(project, sees=sees)
             raise
-        _closed(project, records=records)
+        _closed(project, sees=sees)
 
 
-def _closed(project: Project, *, records: bool) -> None:
-    if records:
+def _closed(project: Project, *, sees: bool) -> None:
+    if sees:
         see_sessions(project, environment())
     write_derived(project)

@@ -1,6 +1,5 @@
 """`harness handoff`: leave a note for the next session."""
 
-import re
 import shlex
 import sys
 from pathlib import Path
@@ -15,12 +14,12 @@ from harness.cli.person import caller, session_of
 from harness.decisions.experiments import write_hand_off
 from harness.decisions.handing_over import hand_over
 from harness.errors import UsageError
+from harness.judge.handing import ENDED, SESSION_ID, SUMMARISED
 from harness.ledger.facts import HandOff
 from harness.ledger.project import Project
 from harness.rendering.standing import next_steps
 
 STDIN = "-"
-_SESSION = re.compile(r"[A-Za-z0-9_-]{1,100}\Z")
 
 
 @click.command("handoff")
@@ -41,7 +40,13 @@ _SESSION = re.compile(r"[A-Za-z0-9_-]{1,100}\Z")
     default=None,
     help="Tell from its transcript what a Claude Code session did; its hooks do this.",
 )
-@click.option("--why", default="ended", hidden=True, help="What became of that session.")
+@click.option(
+    "--why",
+    type=click.Choice([ENDED, SUMMARISED]),
+    default=ENDED,
+    hidden=True,
+    help="What became of that session.",
+)
 @project_option
 @json_option
 def command(
@@ -79,15 +84,14 @@ def command(
 def _of_session(
     start: Path, session: str, why: str, experiment: str | None, *, as_json: bool
 ) -> None:
-    if not _SESSION.match(session):
+    if not SESSION_ID.match(session):
         raise UsageError(
             f"{session!r} is no id of a Claude Code session.",
             hint="`harness traces` and the files of transcripts name them.",
         )
     home = transcript_home(environment())
     # What a session left lowers no grade: its start is known (`audit --began`).
-    with changing(start, deriving=True) as opened:
-        opened.ledger.require_imported()
+    with changing(start, sees_sessions=False) as opened:
         written = hand_over(
             opened,
             session,
@@ -95,10 +99,10 @@ def _of_session(
             why=why,
             due=lambda _doings: f"{next_steps(opened)}.",
             experiment=experiment,
-            quiet=True,
+            worth=lambda found: found.changed,
         )
     if written is None:
-        words = f"{session} did nothing that is not handed over"
+        words = f"{session} did nothing, beside looking, that is not handed over"
         emit({"written": None, "session": session}, words, as_json=as_json)
         return
     _say(opened, written, as_json=as_json)

@@ -4,6 +4,7 @@ A call on which the policy has no opinion is allowed: the sandbox limits what it
 one the receipt says `unsandboxed`.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
@@ -11,6 +12,7 @@ from claude_agent_sdk import HookCallback, HookMatcher
 
 from harness.clock import iso
 from harness.contract.roles import MOST_REMINDERS
+from harness.domain.plain_text import one_line
 from harness.domain.statuses import SandboxKind
 from harness.driver import handing_over, watchdog
 from harness.driver.circles import Circles, Due
@@ -18,9 +20,9 @@ from harness.driver.run_news import AlarmNews
 from harness.driver.session import Hooks
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.table import owed_tools, tool_of
-from harness.errors import MissingExtraError
+from harness.errors import HarnessError, MissingExtraError
 from harness.guard.policy.decide import DENY, answer
-from harness.guard.policy.receipt import append_receipt, receipt
+from harness.guard.policy.receipt import FAILED, append_receipt, receipt
 from harness.guard.shell.decide_with_tree import judge_call
 
 HOOK_SECONDS = 60.0
@@ -82,7 +84,9 @@ class Guard:
             output["permissionDecisionReason"] = reason
         return {"hookSpecificOutput": output}
 
-    def _record(self, call: dict[str, Any], permission: dict[str, Any]) -> None:
+    def _record(
+        self, call: dict[str, Any], permission: dict[str, Any], event: str = EVENT, **more: str
+    ) -> None:
         """Raises OSError when it cannot be written: an unrecorded call is blocked."""
         project = self._context.project
         line = receipt(
@@ -91,9 +95,15 @@ class Guard:
             time=iso(project.clock.now()),
             session=self._context.session,
             role=self._context.role.name,
-            event=EVENT,
+            event=event,
         )
-        append_receipt(str(project.layout.shared("receipts")), line)
+        append_receipt(str(project.layout.shared("receipts")), {**line, **more})
+
+    def _record_fault(self, event: str, error: Exception) -> None:
+        """An observer that fails lets go, with a receipt where one can be written."""
+        what: dict[str, Any] = {"permission": None, "rule": FAILED, "reason": "", "paths": []}
+        with contextlib.suppress(OSError):
+            self._record({}, what, event=event, error=one_line(str(error), 1000))
 
     async def after_tool(
         self, payload: Any, _tool_use_id: str | None, _context: Any
@@ -130,8 +140,12 @@ class Guard:
     ) -> dict[str, Any]:
         """Hand over what was done: for this session, which is told with its next call, and for
         another one."""
-        with self._context.pulse.working("the hook PreCompact"):
-            written = handing_over.summarised(self._context.project, self._context.session)
+        written = None
+        try:
+            with self._context.pulse.working("the hook PreCompact"):
+                written = handing_over.summarised(self._context.project, self._context.session)
+        except (HarnessError, OSError) as error:
+            self._record_fault("PreCompact", error)
         self._left = (
             "" if written is None else f"Before your context was summarised: {written.text}"
         )

@@ -236,10 +236,15 @@ def _notify_broken(notifier: Notifier, plan: ApprovedPlan, error: HarnessError) 
     )
 
 
-def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
+def close_cut_sessions(
+    ledger: Ledger,
+    layout: Layout,
+    ending: Callable[[Session, str], None] = lambda _session, _detail: None,
+) -> list[Session]:
     """End the processes of every open session of this machine whose driver is gone, and record it
     as cut. One whose driver lives is led by the loop of another working tree; of one on another
-    machine, with which a server shares the ledger, nobody here can tell."""
+    machine, with which a server shares the ledger, nobody here can tell. `ending` comes before
+    each is recorded: a driver that is killed meanwhile leaves what it did not do to the next."""
     own = own_trees(layout)
     if isinstance(layout.ledger, Path):
         own |= {""}  # facts of before trees had ids
@@ -254,6 +259,7 @@ def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
         detail = "its driver ended without closing it" + (
             f"; {ended} of its processes were ended" if ended else ""
         )
+        ending(session, detail)
         cost = session_usd(layout, session.id)
         ledger.append(
             SessionEnded(session=session.id, outcome="cut", detail=detail, turns=0, cost_usd=cost)
@@ -275,9 +281,14 @@ def _is_led_by_us(session: Session) -> bool:
 
 
 def _close_leftovers(project: Project, on_progress: OnProgress) -> None:
-    for session in close_cut_sessions(project.ledger, project.layout):
-        detail = getattr(project.ledger.session(session.id), "detail", "")
-        handing_over.ended(project, session.id, SessionEnding.CUT, detail)
+    def hands_over(session: Session, detail: str) -> None:
+        try:
+            handing_over.ended(project, session.id, SessionEnding.CUT, detail)
+        except (HarnessError, OSError) as error:
+            text = f"{session.id}: its hand-off is not recorded: {error}"
+            on_progress({"event": "hand_off_failed", "text": text})
+
+    for session in close_cut_sessions(project.ledger, project.layout, hands_over):
         on_progress(
             {"event": "session_cut", "text": f"closed session {session.id}, which was cut"}
         )

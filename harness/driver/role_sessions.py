@@ -24,7 +24,7 @@ from harness.driver.environment import (
 from harness.driver.session import SessionEnding, SessionOutcome, SessionSpec, run_session
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.table import session_tools
-from harness.errors import GatewayError, ScenarioError
+from harness.errors import GatewayError, HarnessError, ScenarioError
 from harness.guard.control_files import watching
 from harness.ledger.facts import SessionEnded, SessionStarted
 from harness.ledger.project import Project
@@ -194,24 +194,39 @@ class RoleSessions:
                 outcome = replace(outcome, outcome=ending, detail=guard.ended[:500])
             outcome = voided(named(outcome, self._gateway, spec.session), self._gateway)
         finally:
-            self._project.ledger.append(
-                SessionEnded(
-                    session=spec.session,
-                    outcome=outcome.outcome.value,
-                    detail=outcome.detail,
-                    turns=outcome.turns,
-                    cost_usd=session_usd(self._project.layout, spec.session),
-                    usage=outcome.usage,
-                )
-            )
+            try:
+                self._handed_over(step, context, outcome)
+            finally:
+                self._record_end(spec, outcome)
+        return outcome
+
+    def _handed_over(
+        self, step: SessionStep, context: ToolContext, outcome: SessionOutcome
+    ) -> None:
+        """Before its end is recorded: a session that a killed driver left open hands over when it
+        is closed. A fault here hides no Ctrl-C that is on its way."""
+        try:
             handing_over.ended(
                 self._project,
-                spec.session,
+                context.session,
                 outcome.outcome,
                 outcome.detail,
                 experiment=context.current,
             )
-        return outcome
+        except (HarnessError, OSError) as error:
+            self._say(step, f"  its hand-off is not recorded: {error}")
+
+    def _record_end(self, spec: SessionSpec, outcome: SessionOutcome) -> None:
+        self._project.ledger.append(
+            SessionEnded(
+                session=spec.session,
+                outcome=outcome.outcome.value,
+                detail=outcome.detail,
+                turns=outcome.turns,
+                cost_usd=session_usd(self._project.layout, spec.session),
+                usage=outcome.usage,
+            )
+        )
 
     def _show_call(
         self, step: Step, tool: str, call: Mapping[str, Any], permission: str, reason: str

@@ -100,8 +100,7 @@ class JudgeServer:
             # An agent asked: no child of ours is a person.
             "CLAUDECODE": "1",
         }
-        descriptor = announcement.descriptor
-        self._hand_offs = HandOffs(settings.root, self._environment, descriptor)
+        self._hand_offs = HandOffs(settings.root, self._environment, announcement, receipts)
         self._children: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closing = False

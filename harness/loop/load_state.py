@@ -30,7 +30,7 @@ from harness.gates.alarms import open_by_run, undiagnosed_runs
 from harness.gates.collect import changed
 from harness.gates.findings import FINDINGS
 from harness.gates.run_evidence import next_ideas
-from harness.ledger.facts import ApprovedPlan, Decision, RecordedVerdict
+from harness.ledger.facts import ApprovedPlan, Decision, RecordedVerdict, Session
 from harness.ledger.project import Project
 from harness.ledger.spending import spent
 from harness.loop.limits import limits_of, phase_of, trained_since
@@ -195,16 +195,20 @@ def _untellable(
     )
 
 
-def _sessions(project: Project, approved: ApprovedPlan) -> tuple[SessionState, ...]:
-    """Those of this tree since this plan was first approved: each plan numbers its experiments from
-    1, and each tree its own."""
+def own_sessions(project: Project, approved: ApprovedPlan) -> list[Session]:
+    """Those of this tree since this plan was first approved, oldest first: each plan numbers its
+    experiments from 1, and each tree its own."""
     first = next(plan.at for plan in project.ledger.plans() if plan.name == approved.name)
     trees = own_trees(project.layout) | {""}
-    sessions = [
+    return [
         session
         for session in project.ledger.sessions()
         if session.started_at >= first and session.tree in trees
     ]
+
+
+def _sessions(project: Project, approved: ApprovedPlan) -> tuple[SessionState, ...]:
+    sessions = own_sessions(project, approved)
     ended = project.ledger.loop_ended_at() or "" if sessions else ""
     return tuple(
         SessionState(

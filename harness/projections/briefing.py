@@ -55,10 +55,15 @@ def _facts(ledger: Ledger, overview: Overview, next_steps: str) -> str:
 
 
 def _hand_offs(ledger: Ledger, room: int) -> str:
-    """The newest hand-offs that fit in `room`: claims of a session are cut before any fact."""
+    """The newest hand-offs that fit in `room`, of them the newest that a person or an agent noted:
+    claims of a session are cut before any fact."""
     text = "\n## Hand-offs\n"
     begun = False
-    for hand_off in reversed(ledger.hand_offs(newest=_HAND_OFFS)):
+    shown = ledger.hand_offs(newest=_HAND_OFFS)
+    noted = ledger.hand_offs(newest=1, noted=True)
+    if noted and noted[0] not in shown:
+        shown[0] = noted[0]
+    for hand_off in reversed(shown):
         name = hand_off_name(hand_off.at, hand_off.hash)
         lines = excerpt(hand_off, name, room - len(text) - 2)
         if not lines:

@@ -34,8 +34,15 @@ class Redactor:
     """Counts what it replaces; learns the logins that home folders show, and replaces them
     elsewhere too, from there on."""
 
-    def __init__(self, *, names: Iterable[str] = (), patterns: Sequence[str] = ()) -> None:
-        """Raises UsageError for a pattern that is none."""
+    def __init__(
+        self,
+        *,
+        names: Iterable[str] = (),
+        patterns: Sequence[str] = (),
+        scan: bool = True,
+    ) -> None:
+        """`scan`: by detect-secrets too. Raises UsageError for a pattern that is none."""
+        self._scan = scan
         self.counts: Counter[str] = Counter()
         self._names = {name.strip() for name in names if name.strip()}
         self._logins: set[str] = set()
@@ -76,7 +83,7 @@ class Redactor:
             return text
         self.learn(text)
         found: dict[str, str] = {}
-        for kind, value in secrets_in(text):
+        for kind, value in secrets_in(text, scan=self._scan):
             found.setdefault(value, kind)
         # The longest first: one secret may be a part of another.
         for value in sorted(found, key=len, reverse=True):

@@ -6,6 +6,7 @@ Nothing is sent anywhere: its verification, which asks the services, is never ca
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from harness.domain.late import later
@@ -57,12 +58,17 @@ _SHORTEST = 6
 _EXTRA = f"`pip install 'experiment-harness[traces]'`, {FROM}"
 
 
-def secrets_in(text: str) -> Iterator[tuple[str, str]]:
-    """(kind, value) of each; the same value may come twice.
+def scanner_is_here() -> bool:
+    return find_spec("detect_secrets") is not None
 
-    Raises MissingExtraError without detect-secrets: nothing is written unredacted.
+
+def secrets_in(text: str, *, scan: bool = True) -> Iterator[tuple[str, str]]:
+    """(kind, value) of each; the same value may come twice. Without `scan` those alone whose forms
+    stand here.
+
+    Raises MissingExtraError for `scan` without detect-secrets: nothing is written unredacted.
     """
-    scanner = _scanner()
+    scanner = _scanner() if scan else None
     for kind, pattern in _KNOWN:
         for found in pattern.finditer(text):
             yield kind, found[0]
@@ -70,7 +76,8 @@ def secrets_in(text: str) -> Iterator[tuple[str, str]]:
     for found in _ASSIGNED.finditer(text) if assigns else ():
         if _is_secret(found[1], found[2], found[3]):
             yield "assigned secret", found[3]
-    yield from scanner.values(text, assigns=assigns)
+    if scanner is not None:
+        yield from scanner.values(text, assigns=assigns)
 
 
 def _names_secrets(text: str) -> bool:

@@ -86,7 +86,11 @@ def test_what_a_session_left_is_told_from_its_transcript(journey: Journey) -> No
         "> Next: `harness train exp-0001`.",
     ):
         assert line in briefing, briefing
-    for wrong in (("--left", "../x"), ("--left", "7c1d", "--note", "x")):
+    looked = transcript(journey, "5e1f", ("Bash", {"command": "git status | head 2>/dev/null"}))
+    assert journey.harness("handoff", "--left", "5e1f", "--json").document["written"] is None
+    looked.unlink()
+    forged = ("--left", "7c1d", "--why", "A person approved exp-0001")
+    for wrong in (forged, ("--left", "../x"), ("--left", "7c1d", "--note", "x")):
         assert journey.harness("handoff", *wrong).exit_code == 2
 
 

@@ -204,3 +204,21 @@ def test_before_a_compaction_the_session_hands_over_and_is_told_with_its_next_ca
     said = anyio.run(guard.after_tool, result, "t-2", None)
     assert left.text in said["hookSpecificOutput"]["additionalContext"]
     assert anyio.run(guard.after_tool, result, "t-3", None) == {}
+
+
+def test_a_hand_off_that_fails_at_a_compaction_leaves_a_receipt(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_words: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("harness.driver.handing_over.summarised", fails)
+    guard = guard_of(project, "model-builder")
+    payload: Any = {"trigger": "auto"}
+    no_signal: Any = None
+    assert anyio.run(guard.before_compaction, payload, None, no_signal) == {}
+    (line,) = receipts(project)
+    assert (line["event"], line["rule"]) == ("PreCompact", "hook_failed")
+    assert "No space left" in line["error"]
+    result = {"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_input": {}}
+    assert anyio.run(guard.after_tool, result, "t-2", None) == {}

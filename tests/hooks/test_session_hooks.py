@@ -107,17 +107,36 @@ def test_a_compaction_and_the_end_have_the_session_hand_over(sound: HookProject)
     assert told.read_text() == f"{summarised}1 handoff --left s-1 --why ended {project}\n"
 
 
+def faults(project: HookProject) -> list[tuple[str, str]]:
+    lines = [line for line in project.receipts() if line["rule"] == "hook_failed"]
+    return [(line["event"], line["error"]) for line in lines]
+
+
 def test_a_harness_that_fails_stops_no_session(sound: HookProject):
+    """A hand-off that is not recorded leaves a receipt, also where nobody waits for it."""
     with_command(sound, "echo noise; echo noise >&2; exit 3")
     sound.write(BRIEFING, "the briefing\n")
     assert start(sound) == NOT_ISOLATED + "the briefing\n"
+    assert faults(sound) == []
+    assert start(sound, "compact") == NOT_ISOLATED + "the briefing\n"
+    failed = "`harness handoff --left` ended with 3"
+    assert faults(sound) == [("SessionStart", failed)]
+    answer = sound.event("SessionEnd", reason="other")
+    assert (answer.code, answer.output, answer.errors) == (0, "", "")
+    deadline = time.monotonic() + 20
+    while len(faults(sound)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert faults(sound)[1:] == [("SessionEnd", failed)]
 
 
 def test_a_harness_whose_interpreter_is_gone_stops_no_session(sound: HookProject):
     command = with_command(sound, "").with_name("harness")
     command.write_text("#!/nowhere/python\n")
     sound.write(BRIEFING, "the briefing\n")
-    assert start(sound) == NOT_ISOLATED + "the briefing\n"
+    assert start(sound, "compact") == NOT_ISOLATED + "the briefing\n"
+    ((event, error),) = faults(sound)
+    assert event == "SessionStart"
+    assert "could not be started: No such file" in error
 
 
 def test_without_a_briefing_only_the_mode_is_said(sound: HookProject):

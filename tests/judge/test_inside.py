@@ -240,8 +240,8 @@ def test_receipts_reach_the_project(inside: Inside) -> None:
 def test_a_session_that_ends_hands_over(inside: Inside) -> None:
     """Its hook inside tells the judge, which reads the transcript outside."""
     session = f"end-{inside.sandbox}"
-    call = {"type": "tool_use", "id": "t-1", "name": "Bash", "input": {"command": "wc plan.md"}}
-    answer = {"type": "tool_result", "tool_use_id": "t-1", "content": "9 plan.md"}
+    call = {"type": "tool_use", "id": "t-1", "name": "Bash", "input": {"command": "touch a.md"}}
+    answer = {"type": "tool_result", "tool_use_id": "t-1", "content": ""}
     rows = [
         {"type": kind, "uuid": kind, "message": {"role": kind, "content": [content]}}
         for kind, content in (("assistant", call), ("user", answer))
@@ -255,8 +255,12 @@ def test_a_session_that_ends_hands_over(inside: Inside) -> None:
         f" echo '{payload}' | /usr/bin/python3 -I -S .claude/hooks/harness/run.py SessionEnd"
     )
     assert ran.exit_code == 0, ran.stderr
-    briefing = inside.journey.harness("status", "--briefing").stdout
-    assert f"> Session {session} ended.\n> Done: ran `wc plan.md`." in briefing
+    deadline = time.monotonic() + 60
+    briefing = ""
+    while f"> Session {session} ended.\n" not in briefing and time.monotonic() < deadline:
+        time.sleep(0.1)
+        briefing = inside.journey.harness("status", "--briefing").stdout
+    assert "> Done: ran `touch a.md`." in briefing
 
 
 def test_training_by_a_request(inside: Inside) -> None:

@@ -24,7 +24,7 @@ from harness.domain.ids import experiment_id
 from harness.domain.statuses import ExperimentStatus
 from harness.evaluation.outcome import TRIVIAL
 from harness.ledger.exchange import import_facts
-from harness.ledger.facts import HandOffWritten, TamperingNoticed
+from harness.ledger.facts import BY_HARNESS, HandOffWritten, TamperingNoticed
 from harness.ledger.verify import verify
 from harness.projections import refresh as pages
 from harness.projections.checklist import BATCH, COLUMNS, NEWEST, boundary
@@ -451,6 +451,25 @@ def test_a_hand_off_is_a_page_and_reaches_the_next_briefing(tmp_path, layout):
         assert "claimed, not checked" in text
         for page in (*pages, layout.briefing):
             assert "\x1b" not in page.read_text("utf-8")
+
+
+def test_the_newest_note_of_an_agent_stays_beside_what_transcripts_tell(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        for text in ("an older note", "the note"):
+            hand_off(ledger, text)
+        for number in range(4):
+            text = f"Session s-{number} ended."
+            fact = HandOffWritten(by=BY_HARNESS, session="s", text=text, experiment=None)
+            ledger.append(fact)
+        refresh(ledger, layout)
+        text = layout.briefing.read_text("utf-8")
+        assert text.index("> Session s-3 ended.") < text.index("> the note")
+        assert text.count("claimed, not checked") == 2
+        hand_off(ledger, "the newest note")
+        refresh(ledger, layout)
+        text = layout.briefing.read_text("utf-8")
+        assert text.index("> the newest note") < text.index("> Session s-3 ended.")
+        assert "> the note" not in text
 
 
 def test_a_hand_off_is_cut_before_any_fact(tmp_path, layout):

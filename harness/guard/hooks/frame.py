@@ -13,9 +13,10 @@ import sys
 import time
 
 from harness.guard.policy.json_text import dumps, loads
+from harness.guard.policy.receipt import FAILED
 
 from .hook_scene import REFUSED, HookAnswer, HookScene, refused
-from .session_receipts import FAILED, note, said
+from .session_receipts import note, said
 from .table import BY_NAME, GUARD, STATUS_LINE
 
 try:  # `signal` itself imports `enum`, which takes longer than all of this

@@ -13,6 +13,7 @@ import os
 import time
 
 from harness.guard.policy.decide import role_of
+from harness.guard.policy.receipt import FAILED
 
 from .control_digests import control_digests
 from .hook_scene import HookAnswer
@@ -40,6 +41,8 @@ BRIEFING = os.path.join(".harness", "memory", "BRIEFING.md")
 _PATIENCE, _STEP = 300, 0.02
 """Of the ten seconds that this hook has; the record is made also
 when it takes longer."""
+_ALONE = 10 * _PATIENCE
+"""Where nobody waits."""
 CUT = "\n[shortened; the whole briefing is {path}]\n"
 
 
@@ -65,7 +68,7 @@ def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     if call.get("source") != "compact":
         _tell_the_ledger(call, home, scene)
     else:  # the same session, told of already
-        _hand_over(call, home, scene, "had its context summarised")
+        _hand_over(call, home, scene, START, "had its context summarised")
     warning = "".join(f"harness: {guard.line}\n" for guard in dead)[: LONGEST // 2]
     others = said_of_plugins(changing_plugins(home.root, scene.claude_folder))
     warning += f"harness: {others}\n" if others else ""
@@ -133,47 +136,75 @@ def _tell_the_ledger(call: dict[str, Any], home: HookedProject, scene: HookScene
     """Have a plain session recorded before it does anything:
     receipts and transcripts it could take away, a fact of the
     chain it cannot. Where this fails, those are what is left."""
-    _started(["audit", "--began", session_of(call)], call, home, scene)
+    _run(["audit", "--began", session_of(call)], call, home, scene)
 
 
 def _hand_over(
-    call: dict[str, Any], home: HookedProject, scene: HookScene, why: str, *, wait: bool = True
+    call: dict[str, Any],
+    home: HookedProject,
+    scene: HookScene,
+    event: str,
+    why: str,
+    patience: int = _PATIENCE,
 ) -> None:
-    """Have what the session did recorded for the next one. At
-    its end nothing waits: Claude Code leaves hooks little time
-    then, and the command goes on alone."""
+    """Have what the session did recorded for the next one; where
+    that fails, a receipt says so."""
     if home.silent:  # the project's own hooks do it
         return
     words = ["handoff", "--left", session_of(call), "--why", why]
-    _started(words, call, home, scene, wait=wait)
+    fault = _run(words, call, home, scene, patience)
+    if fault:
+        error = f"`harness handoff --left` {fault}"
+        _note(call, home, scene, event, rule=FAILED, error=error)
 
 
-def _started(
+def _hand_over_alone(call: dict[str, Any], home: HookedProject, scene: HookScene) -> None:
+    """At its end nothing waits: Claude Code leaves hooks little
+    time then, and a process of its own sees to it."""
+    if home.silent or is_inside() or os.fork():  # inside, the receipt of the end asks the judge
+        return
+    try:
+        os.setsid()
+        for end in range(3):
+            os.dup2(os.open(os.devnull, os.O_RDWR), end)
+        _hand_over(call, home, scene, END, "ended", _ALONE)
+    finally:
+        os._exit(0)
+
+
+def _run(
     verb: list[str],
     call: dict[str, Any],
     home: HookedProject,
     scene: HookScene,
-    *,
-    wait: bool = True,
-) -> None:
+    patience: int = _PATIENCE,
+) -> str:
+    """Why it failed; "" where it did not, or is not to be run."""
     command, state = home.snapshot.get("command"), home.snapshot.get("state")
     if is_inside() or not isinstance(command, str) or not os.access(command, os.X_OK):
-        return
+        return ""
     base = scene.environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     if os.path.dirname(str(state)) != os.path.join(os.path.realpath(base), "harness"):
-        return  # another state directory than the project's own: a probe of `harness doctor`
+        return ""  # another state directory than the project's own: a probe of `harness doctor`
     words = [command, *verb, "--project", home.source]
     silent = [(os.POSIX_SPAWN_OPEN, end, os.devnull, os.O_RDWR, 0) for end in range(3)]
     session = session_of(call)
     named = {**scene.environment, "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session}
     try:
         child = os.posix_spawn(command, words, named, file_actions=silent, setpgroup=0)
-    except OSError:  # the interpreter that its first line names may be gone
-        return
-    for _ in range(_PATIENCE if wait else 0):
-        if os.waitpid(child, os.WNOHANG)[0]:
-            return
+    except OSError as error:  # the interpreter that its first line names may be gone
+        return f"could not be started: {error.strerror}"
+    for _ in range(patience):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return f"ended with {_code(status)}" if status else ""
         time.sleep(_STEP)
+    return f"took longer than {patience * _STEP:g} s"
+
+
+def _code(status: int) -> int:
+    """As `os.waitstatus_to_exitcode`: negative for a signal."""
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def session_ended(call: dict[str, Any], scene: HookScene) -> HookAnswer:
@@ -186,7 +217,7 @@ def session_ended(call: dict[str, Any], scene: HookScene) -> HookAnswer:
             reason=str(call.get("reason"))[:40],
             control=control_digests(scene),
         )
-        _hand_over(call, scene.home, scene, "ended", wait=False)
+        _hand_over_alone(call, scene.home, scene)
     return HookAnswer()
 
 

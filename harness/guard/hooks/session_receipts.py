@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from .projects import HookedProject
 
-FAILED = "hook_failed"
 PLUGIN = "plugin"
 """Who left a receipt, where it was the plugin's hook and not the project's own."""
 _BLOCK = 1 << 16

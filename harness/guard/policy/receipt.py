@@ -32,6 +32,8 @@ try:
 except ImportError:  # Python 3.12 and newer
     from hashlib import sha256
 
+FAILED = "hook_failed"
+"""The rule of a receipt of the hook's own failure."""
 _SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _MOST, _LONGEST = 50, 1000
 """Paths in one receipt, and characters of one text: a call of any size leaves one line that a

@@ -34,6 +34,7 @@ from harness.ledger.facts.control import (
     TamperingNoticed,
 )
 from harness.ledger.facts.decision import (
+    BY_HARNESS,
     LONGEST_HAND_OFF,
     Decision,
     DecisionRecorded,
@@ -97,6 +98,7 @@ from harness.ledger.facts.session import (
 )
 
 __all__ = [
+    "BY_HARNESS",
     "KINDS",
     "LONGEST_HAND_OFF",
     "LONGEST_NOTE",

@@ -45,6 +45,8 @@ from harness.ledger.schema import (
 
 LONGEST_HAND_OFF = 4000
 """Characters."""
+BY_HARNESS = "harness"
+"""Of a hand-off that a session's transcript tells, not the session."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,10 +206,11 @@ class DecisionLedger(LedgerPart):
             assert row is not None
             return _decision(row)
 
-    def hand_offs(self, *, newest: int | None = None) -> list[HandOff]:
-        """Oldest first; `newest` keeps the last so many."""
-        query = f"SELECT * FROM hand_offs ORDER BY {NEWEST_FIRST} {limit(newest)}"
-        rows = reversed(self._rows(query))
+    def hand_offs(self, *, newest: int | None = None, noted: bool = False) -> list[HandOff]:
+        """Oldest first; `newest` keeps the last so many. `noted`: by people and agents alone."""
+        among = "WHERE by != :harness" if noted else ""
+        query = f"SELECT * FROM hand_offs {among} ORDER BY {NEWEST_FIRST} {limit(newest)}"
+        rows = reversed(self._rows(query, harness=BY_HARNESS) if noted else self._rows(query))
         return [from_body(HandOff, without(row, "writer", "seq")) for row in rows]
 
 
