@@ -113,6 +113,10 @@ def told(done: DataSplit) -> list[str]:
         f"  held-out    {rows['held_out']:>8,} rows  in the vault",
         f"The original is in the vault: {done.original}",
     ]
+    if (own := data["held_out"]["id"]) != "id":
+        lines.append(
+            f"Rows are told apart by the column {own!r}; the inputs of predict call it 'id'."
+        )
     if left_out:
         lines.append(
             f"No inputs: {', '.join(left_out)}. Add one to `inputs` if it is known when predicting."

@@ -253,6 +253,12 @@ def compare_command(
     """
     for name in (candidate, reference):
         require_id(name, "harness experiment compare")
+    if candidate == reference:
+        raise UsageError(
+            f"A and B are the same experiment, {candidate}.",
+            hint="Name another one as B, e.g. its parent; `harness experiment list` shows them.",
+            code="same_experiment",
+        )
     with reading(project) as opened:
         records = [opened.ledger.experiment(name) for name in (candidate, reference)]
         try:

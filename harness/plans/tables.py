@@ -35,6 +35,9 @@ _REAL = re.compile(
 )
 
 
+_NO_COLUMN = "Correct the name where you gave it, or add the column."
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     columns: dict[str, Column]
@@ -59,8 +62,8 @@ class Table:
         lower = {known.lower(): known for known in self.columns}
         near = get_close_matches(name.lower(), lower, n=1)
         if near:
-            return f"Did you mean {lower[near[0]]!r}? Correct the name, or add the column."
-        return "Correct the name, or add the column."
+            return f"Did you mean {lower[near[0]]!r}? {_NO_COLUMN}"
+        return _NO_COLUMN
 
 
 def read_table(path: Path, *, max_bytes: int = MAX_BYTES) -> Table:

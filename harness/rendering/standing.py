@@ -134,6 +134,8 @@ def _before_verdict(project: Project, approved: ApprovedPlan, name: str) -> Next
     done = {run.id for run in runs if run.status is RunStatus.COMPLETED}
     asked = project.ledger.experiment(name).seeds or 0
     if len(done) < max(asked, approved.content["oracle"]["seeds"]):
+        if any(run.status is RunStatus.FAILED for run in runs):
+            return NextStep("mend the training", go_on(project, name))
         return NextStep("train", f"harness train {name}")
     if _unscored(project, approved, name):
         return _to_evaluate(project, approved, name)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from harness.artifacts.code_snapshot import Snapshot
@@ -26,12 +26,25 @@ _OWN_PART = (
 
 
 def absent_findings(
-    run: Run, stderr: Sequence[str], workspace: Workspace, snapshot: Snapshot, *, table: str
+    run: Run,
+    stderr: Sequence[str],
+    workspace: Workspace,
+    snapshot: Snapshot,
+    *,
+    table: str,
+    moved: Collection[str] = (),
 ) -> list[Finding]:
     """One finding for the first path named at the end of `stderr` that the project has and the
-    workspace had not. `table`: the plan's training table."""
+    workspace had not. `table`: the plan's training table; `moved`: those that were
+    split, of which it is a part."""
     what = f"{run.experiment}/{run.id}"
     for name in _named(stderr, workspace):
+        if name in moved and not os.path.lexists(workspace.root / name):
+            message = (
+                f"{what} missed {name}, which was split and moved into the vault: {table} has the"
+                " rows to train on."
+            )
+            return [finding(ABSENT, message, _OWN_PART, run=what, path=name)]
         if _had(snapshot, workspace, name) or not os.path.lexists(workspace.root / name):
             continue
         if name == PurePosixPath(table).as_posix():

@@ -135,14 +135,15 @@ def not_exact(run: str, resumes: ResumeCheck) -> list[Finding]:
     return [finding("resume_not_exact", message, run=run, resumes=resumes.count)]
 
 
-def findings_of(run: Run, program: str) -> list[Finding]:
-    """The findings of an ended run of `program`, led by its reason when it did not complete."""
+def findings_of(run: Run, program: str, stderr: str) -> list[Finding]:
+    """The findings of an ended run of `program`, led by its reason when it did not complete;
+    `stderr` is the log's path."""
     findings = list(run.findings)
     if run.status is RunStatus.COMPLETED or BYPASSED in {finding.code for finding in findings}:
         return findings
     name = f"{run.experiment}/{run.id}"
     message = f"{name} is {run.status}: {run.reason}."
-    hint = missing_package(run.reason, program) or f"See stderr.log of {name}, then train again."
+    hint = missing_package(run.reason, program) or f"See {stderr}, then train again."
     if run.never_started:
         hint = "Correct what kept it from starting: this run counts for no seed."
     hint = next((found.hint for found in findings if found.code == ABSENT), hint)

@@ -16,6 +16,7 @@ from harness.domain.statuses import RunStatus, SandboxKind
 from harness.errors import RefusedError
 from harness.guard.control_files import watching
 from harness.plans.approved import training_tables
+from harness.plans.held_out import notes_of
 from harness.runs.absent import absent_findings
 from harness.runs.closing import close_run
 from harness.runs.endings import Ending, at_limit, by_itself, bypassed, last_lines
@@ -192,7 +193,15 @@ class SeedRun(SupervisedRun[SeedReport]):
             ending = by_itself(run, ended.exit_code or 0, ended.rows, stderr)
             if ending.status is RunStatus.FAILED and self.made is not None:
                 table = self.job.plan.data.train
-                absent = absent_findings(run, stderr, self.made, self.job.snapshot, table=table)
+                notes = notes_of(self.project.layout.originals)
+                absent = absent_findings(
+                    run,
+                    stderr,
+                    self.made,
+                    self.job.snapshot,
+                    table=table,
+                    moved={note["path"] for note in notes if "split" in note},
+                )
                 ending = replace(ending, findings=[*ending.findings, *absent])
         ending = ended.measured(ending)
         closed = close_run(

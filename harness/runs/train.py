@@ -259,6 +259,7 @@ def _train_seeds(
     trying: bool = True,
 ) -> TrainReport:
     """One after another; `only` one of them, and `trying` predict beside."""
+    layout = job.project.layout
     wanted, done = plan_seeds(job.approved, job.record), job.completed()
     wanted = [seed for seed in wanted if only in (None, seed)]
     missing = [seed for seed in wanted if seed not in done]
@@ -281,7 +282,8 @@ def _train_seeds(
                 findings.append(Finding(spent.code, spent.message, spent.hint))
                 break
             run = done[seed] = report.run
-            findings += findings_of(run, job.ran_by)
+            log = layout.run(run.experiment, run.id, "stderr")
+            findings += findings_of(run, job.ran_by, layout.relative(log))
             if report.unread and seed == missing[0]:
                 findings.append(unread(job.asked, job.argv, report.unread))
             if run.status is not RunStatus.COMPLETED:

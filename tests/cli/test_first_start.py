@@ -201,6 +201,10 @@ def test_what_is_missing_is_named_with_what_there_is(journey: Journey) -> None:
     words = ("init", "--data", "data/all.csv", "--label", "churned", "--metric", "niceness")
     error = journey.harness(*words, "--json").document["error"]
     assert "niceness" in error["message"]
+    words = ("init", "--data", "data/all.csv", "--label", "churnde", "--json")
+    error = journey.harness(*words).document["error"]
+    assert (error["code"], "plan" in error["hint"]) == ("column_missing", False)
+    assert "Did you mean 'churned'?" in error["hint"]
     assert not (journey.root / ".harness").exists()
 
 

@@ -168,6 +168,9 @@ def test_a_changed_plan_is_noticed_and_may_be_approved_again(
     assert answer.exit_code == 1
     assert "plan_changed" in [finding["code"] for finding in answer.document["findings"]]
     assert copy.harness("status", "--json").document["plan"]["changed"] is True
+    refused = copy.harness("try", "a change", "--json").document["error"]
+    assert refused["code"] == "plan_changed"
+    assert "`harness plan approve`" in refused["hint"]
     shown = copy.harness("plan", "approve", "--json")
     assert (shown.exit_code, shown.document["error"]["code"]) == (2, "changes_not_confirmed")
     assert "must: 0.8 -> 0.1" in shown.document["error"]["message"]
@@ -181,10 +184,8 @@ def test_compare_is_on_validation_and_needs_both_scores(kept: Journey, tmp_path:
     copy = Journey(tmp_path / "project", tmp_path / "home")
     shutil.copytree(kept.root, copy.root)
     shutil.copytree(kept.home, copy.home)
-    answer = copy.harness("experiment", "compare", "exp-0001", "exp-0001", "--json")
-    assert answer.exit_code == 1
-    assert (answer.document["split"], answer.document["difference"]) == ("validation", 0)
-    assert answer.document["better"] is False
+    itself = copy.harness("experiment", "compare", "exp-0001", "exp-0001", "--json")
+    assert (itself.exit_code, itself.document["error"]["code"]) == (2, "same_experiment")
     assert copy.harness("experiment", "new", "--hypothesis", "untrained").exit_code == 0
     missing = copy.harness("experiment", "compare", "exp-0002", "exp-0001", "--json")
     assert (missing.exit_code, missing.document["error"]["code"]) == (2, "no_score")

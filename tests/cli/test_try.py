@@ -128,6 +128,7 @@ def test_a_failed_training_says_its_own_error_and_what_there_is(mended: Story) -
     assert "there is no table of that name" in text
     assert "exp-0001 with 0 of 1 seeds trained and 0 scored" in text
     assert answer.stdout.endswith("`harness try --continue`\n")
+    assert "See .harness/experiments/exp-0001/runs/run-01/stderr.log" in text
     assert "exp-0001  opened in .harness/experiments/exp-0001" in answer.stderr
     assert "exp-0001/run-01" in answer.stderr
 

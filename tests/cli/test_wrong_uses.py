@@ -132,6 +132,7 @@ WRONG: dict[tuple[str, ...], tuple[str, str]] = {
         f"There is no experiment '{EXP}'.",
         "`harness experiment list`",
     ),
+    ("experiment", "compare", EXP, EXP): (f"the same experiment, {EXP}", "its parent"),
     ("try", "x", "--parent", "best"): ("an id looks like exp-0001", "`harness experiment list`"),
     ("data", "split", "data/trian.npz", "--label", "y"): ("trian.npz", "data/train.npz?"),
     ("decisions", "yesterday"): ("'yesterday'", "`harness experiment list`"),
