@@ -279,8 +279,8 @@ def _differs(code: str, name: str, actual: str, expected: str, what: str) -> lis
         Finding(
             code,
             f"{what} {name} {state}; {expected[:12]} was approved.",
-            "Restore it, or let a person run `harness plan approve`, which shows what changed and makes"
-            " a new version.",
+            "Restore it, or let a person run `harness plan approve`: it shows what changed, and"
+            " makes a new version.",
             {"path": name, "expected": expected, "actual": actual},
         )
     ]

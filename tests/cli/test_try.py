@@ -108,6 +108,7 @@ def mended(tmp_path_factory: pytest.TempPathFactory) -> Story:
     story.write("train.py", BROKEN_TRAIN)
     story.write("predict.py", BROKEN_PREDICT)
     story("untrained", "try", IDEA, "--set", "kind=centroids", "--", "python", "train.py", code=1)
+    story("status", "status")
     story.write("train.py", TRAIN)
     story("unscored", "try", "--json", code=1)
     story.write("plot.py", "# Nobody runs this\n")
@@ -128,6 +129,7 @@ def test_a_failed_training_says_its_own_error_and_what_there_is(mended: Story) -
     assert "there is no table of that name" in text
     assert "exp-0001 with 0 of 1 seeds trained and 0 scored" in text
     assert answer.stdout.endswith("`harness try --continue`\n")
+    assert "`harness try --continue`" in mended.said["status"].stdout
     assert "See .harness/experiments/exp-0001/runs/run-01/stderr.log" in text
     assert "exp-0001  opened in .harness/experiments/exp-0001" in answer.stderr
     assert "exp-0001/run-01" in answer.stderr
