@@ -23,6 +23,8 @@ from harness.process import boot_id
 LASTS_S = 120.0
 """Of a lease that nobody renews."""
 RENEWED_S = 30.0
+CLOCKS_APART_S = 600.0
+"""How much the clock of another machine may be ahead of ours."""
 
 Tell = Callable[[str], None]
 
@@ -48,9 +50,12 @@ def words(lease: Mapping[str, Any]) -> str:
 
 
 def is_elsewhere(lease: Mapping[str, Any], now: datetime) -> bool:
-    """Whether it is of another machine, whose locks are not seen here, and still runs."""
-    here = lease.get("host") == socket.gethostname() or lease.get("boot") == boot_id()
-    return bool(lease) and not here and parse_iso(lease["until"]) > now
+    """Whether it is of another machine, whose locks are not seen here, and still runs. One that
+    ends later than any lease can is of a clock that is wrong: it holds nothing."""
+    if not lease or lease["host"] == socket.gethostname() or lease["boot"] == boot_id():
+        return False
+    left = (parse_iso(lease["until"]) - now).total_seconds()
+    return 0 < left <= LASTS_S + CLOCKS_APART_S
 
 
 @contextlib.contextmanager

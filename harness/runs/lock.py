@@ -30,7 +30,7 @@ def supervising(layout: Layout, experiment: str) -> Iterator[None]:
                 return
         time.sleep(_PAUSE_SECONDS)
     raise RefusedError(
-        f"{experiment} is being trained by another process: {words(holder(path))}.",
+        f"{experiment} is being trained by another process: {_by_whom(layout, experiment)}.",
         hint=f"Wait for it; `harness status` shows the runs of {experiment}.",
         code="already_training",
     )
@@ -62,7 +62,8 @@ def try_supervising(layout: Layout, experiment: str) -> Iterator[bool]:
     # In the state directory: a lock that training can reach, training can hold or remove.
     path = _path(layout, experiment)
     with lock(path, wait=False) as held:
-        yield held and not _leased_elsewhere(path) and not _seeds_held(layout, experiment)
+        free = held and not _leased_elsewhere(path)
+        yield free and _held_seed(layout, experiment) is None
 
 
 @contextlib.contextmanager
@@ -81,7 +82,7 @@ def holding_seed(
                 return
         time.sleep(_PAUSE_SECONDS)
     raise RefusedError(
-        f"Seed {seed} of {experiment} is being trained by another process.",
+        f"Seed {seed} of {experiment} is being trained by another process: {words(holder(path))}.",
         hint=f"Wait for it; `harness status` shows the runs of {experiment}.",
         code="already_training",
     )
@@ -91,11 +92,18 @@ def is_held(layout: Layout, experiment: str) -> bool:
     """Whether somebody holds the experiment, or a seed of it; nothing is written, so a read-only
     disk answers."""
     path = _path(layout, experiment)
-    if path.exists():
-        with lock(path, wait=False) as free:
-            if not free or _leased_elsewhere(path):
-                return True
-    return _seeds_held(layout, experiment)
+    return (path.exists() and _taken(path)) or _held_seed(layout, experiment) is not None
+
+
+def _by_whom(layout: Layout, experiment: str) -> str:
+    path = _path(layout, experiment)
+    seed = None if _taken(path) else _held_seed(layout, experiment)
+    return words(holder(seed or path))
+
+
+def _taken(path: Path) -> bool:
+    with lock(path, wait=False) as free:
+        return not free or _leased_elsewhere(path)
 
 
 def _leased_elsewhere(path: Path) -> bool:
@@ -103,14 +111,11 @@ def _leased_elsewhere(path: Path) -> bool:
     return is_elsewhere(holder(path), SystemClock().now())
 
 
-def _seeds_held(layout: Layout, experiment: str) -> bool:
+def _held_seed(layout: Layout, experiment: str) -> Path | None:
+    """The lock of a seed that somebody holds."""
     # Whoever fanned the experiment out may be dead, and a supervisor of it on a node alive.
     pattern = glob.escape(_path(layout, experiment).stem) + ".seed-*.lock"
-    for path in (layout.state / "locks").glob(pattern):
-        with lock(path, wait=False) as held:
-            if not held or _leased_elsewhere(path):
-                return True
-    return False
+    return next(filter(_taken, (layout.state / "locks").glob(pattern)), None)
 
 
 def _path(layout: Layout, experiment: str, part: str = "") -> Path:

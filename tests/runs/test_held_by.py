@@ -17,7 +17,7 @@ from harness.artifacts.trees import this_tree
 from harness.clock import SystemClock, iso
 from harness.errors import RefusedError
 from harness.ledger.project import open_project
-from harness.runs.held_by import LASTS_S, holder
+from harness.runs.held_by import CLOCKS_APART_S, LASTS_S, holder
 from harness.runs.lock import holding_seed, is_held, looping, supervising, try_supervising
 from tests.world import World
 
@@ -81,6 +81,16 @@ def test_two_loops_and_a_person_are_told_who_holds_it_and_a_killed_one_is_taken_
     world.project.close()
 
 
+COUNTS = [
+    (60, True),
+    (-1, False),
+    (LASTS_S + CLOCKS_APART_S - 60, True),
+    (LASTS_S + CLOCKS_APART_S + 60, False),
+    (365 * 86400, False),
+]
+"""Seconds until a lease ends, by the clock of the other machine; whether it counts."""
+
+
 def foreign(now: datetime, seconds: float) -> dict[str, Any]:
     """A lease of another machine, for so long from now on."""
     return {
@@ -93,9 +103,9 @@ def foreign(now: datetime, seconds: float) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("seconds", "runs"), [(60, True), (-1, False)])
+@pytest.mark.parametrize(("seconds", "runs"), COUNTS)
 def test_a_lease_of_another_machine_counts_until_it_ends(
-    world: World, seconds: int, runs: bool
+    world: World, seconds: float, runs: bool
 ) -> None:
     layout, now = world.project.layout, SystemClock().now()
     beside = _path(world).with_suffix(".lease.json")
@@ -114,9 +124,9 @@ def test_a_lease_of_another_machine_counts_until_it_ends(
 
 
 @pytest.mark.parametrize("part", ["", ".seed-7"])
-@pytest.mark.parametrize(("seconds", "runs"), [(60, True), (-1, False)])
+@pytest.mark.parametrize(("seconds", "runs"), COUNTS)
 def test_an_experiment_or_a_seed_of_it_that_another_machine_trains_is_held_until_its_lease_ends(
-    world: World, part: str, seconds: int, runs: bool
+    world: World, part: str, seconds: float, runs: bool
 ) -> None:
     layout, now = world.project.layout, SystemClock().now()
     path = layout.state / "locks" / f"train-exp-0001{part}.lock"
@@ -127,14 +137,26 @@ def test_an_experiment_or_a_seed_of_it_that_another_machine_trains_is_held_until
     with try_supervising(layout, "exp-0001") as held:
         assert held != runs
     if runs:
-        who = "" if part else ": process 4711 of bob on another-machine"
-        refused = pytest.raises(RefusedError, match=f"trained by another process{who}")
+        who = "trained by another process: process 4711 of bob on another-machine"
+        refused = pytest.raises(RefusedError, match=f"exp-0001 is being {who}")
         with refused, supervising(layout, "exp-0001"):
             pass
     else:
         with supervising(layout, "exp-0001"), holding_seed(layout, "exp-0001", 7):
             assert holder(path)["host"] == socket.gethostname()
         assert not is_held(layout, "exp-0001")
+    world.project.close()
+
+
+def test_who_wants_a_seed_that_is_held_is_told_by_whom(world: World) -> None:
+    layout, words = world.project.layout, f"process {os.getpid()} of .* on {socket.gethostname()}"
+    refused = pytest.raises(RefusedError, match=f"^Seed 7 of exp-0001 is .*: {words}")
+    with (
+        holding_seed(layout, "exp-0001", 7),
+        refused,
+        holding_seed(layout, "exp-0001", 7, seconds=0.1),
+    ):
+        pass
     world.project.close()
 
 
