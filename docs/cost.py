@@ -75,7 +75,7 @@ def _loads() -> str:
             f" | {load.answer:,} | {assumed(role, DEFAULT_MODEL).usd:.2f} |"
         )
     lines.append(
-        f"\nWhere phases are gates, each one that is due takes a session of its role more:"
+        f"\nWhere phases are gates, each one that is due adds one session of its role:"
         f" {PHASE.requests} requests, {PHASE.prompt:,} tokens first, {PHASE.growth:,} each,"
         f" {PHASE.answer:,} an answer, ${assumed('analyst', DEFAULT_MODEL).usd:.2f}."
     )

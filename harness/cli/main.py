@@ -230,6 +230,7 @@ def _said(error: click.ClickException) -> str:
 
 
 _KEPT = "completed seeds are not repeated."
+_OPEN = "`harness status` lists open experiments; resume with `harness try --continue`"
 
 
 def after_interrupt(words: list[str]) -> str:
@@ -241,7 +242,7 @@ def after_interrupt(words: list[str]) -> str:
     if verb == "try" and "--continue" in words and named != "EXP":
         return f"Go on with `harness try {named} --continue`; {_KEPT}"
     if verb == "try":  # once it has opened one, it names it itself
-        return f"`harness status` names what is open: `harness try --continue` goes on; {_KEPT}"
+        return f"{_OPEN}; {_KEPT}"
     if verb in ("train", "evaluate"):
         return f"Resume with `harness {verb} {named}`; {_KEPT}"
     return f"See `harness {verb} --help`." if verb else "Nothing in the ledger is lost."

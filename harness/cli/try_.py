@@ -126,7 +126,7 @@ def command(
 
 @contextmanager
 def _naming(attempt: Attempt) -> Iterator[None]:
-    """Raises Interrupted, which names the experiment, where Ctrl-C comes beside its steps."""
+    """Raises Interrupted, which names the experiment, where Ctrl-C comes between its steps."""
     try:
         yield
     except KeyboardInterrupt as stop:

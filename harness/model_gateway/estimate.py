@@ -133,6 +133,12 @@ def measured(paid: Sequence[Paid]) -> dict[str, Cost]:
     return {role: Cost().plus(total, 1 / len(sessions[role])) for role, total in sums.items()}
 
 
+def work_left(experiments: int, phases: int) -> str:
+    """E.g. "1 experiment and 2 phases"."""
+    parts = [(experiments, "experiment"), *([(phases, "phase")] if phases else [])]
+    return " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for n, name in parts)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Night:
     """What a loop is expected to take, and the most that it can."""
@@ -155,10 +161,9 @@ class Night:
         basis = "assumed loads, docs/cost.md"
         if self.from_measured:
             basis = f"measured here: {', '.join(self.from_measured)}"
-        phases = f" and {self.phases} phases" if self.phases else ""
+        work = work_left(self.experiments, self.phases)
         return (
-            f"models: {about} expected for {self.experiments} experiments{phases} on {self.model}"
-            f" ({basis}); at most {self._most}"
+            f"models: {about} expected for {work} on {self.model} ({basis}); at most {self._most}"
         )
 
     @property

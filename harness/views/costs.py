@@ -7,7 +7,7 @@ from harness.domain.prices import PRICES_OF, model_of
 from harness.ledger.phases import sessions_due
 from harness.ledger.project import Project
 from harness.ledger.spending import Paid, read_spending, spent
-from harness.model_gateway.estimate import Cost, assumed, left_of, measured, night
+from harness.model_gateway.estimate import Cost, assumed, left_of, measured, night, work_left
 from harness.views.tables import render_table
 
 NOT_IN_IT = "What your own `claude` sessions took is not in it: they do not ask the gateway."
@@ -140,10 +140,10 @@ def costs_text(document: Mapping[str, Any]) -> list[str]:
     if rest is not None:
         usd = "" if rest["usd"] is None else f", ${rest['usd']:.2f}"
         basis = "measured" if rest["measured"] else "assumed"
-        phases = f" and {rest['phases']} phases" if rest["phases"] else ""
+        work = work_left(rest["experiments"], rest["phases"])
         lines.append(
-            f"expected of the {rest['experiments']} experiments{phases} that the plan has left,"
-            f" on {rest['model']}: {rest['tokens']:,} tokens{usd} ({basis}; docs/cost.md)"
+            f"expected of the {work} that the plan has left, on {rest['model']}:"
+            f" {rest['tokens']:,} tokens{usd} ({basis}; docs/cost.md)"
         )
     return [*lines, NOT_IN_IT]
 

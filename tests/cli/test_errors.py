@@ -125,7 +125,10 @@ def test_a_null_byte_in_a_plans_path_is_a_plan_error(opened: Journey) -> None:
         (["train", "--json", "exp-0002", "--", "python", "train.py"], "`harness train exp-0002`"),
         (["evaluate", "exp-0002", "--split", "held-out"], "`harness evaluate exp-0002`"),
         (["try", "exp-0003", "--continue"], "`harness try exp-0003 --continue`"),
-        (["try", "a wider MLP", "--parent", "exp-0002"], "`harness status` names what is open"),
+        (
+            ["try", "a wider MLP", "--parent", "exp-0002"],
+            "`harness status` lists open experiments; resume",
+        ),
         (["run", "plan.md"], "`harness continue`"),
         (["continue"], "`harness continue`"),
         (["demo"], "`harness demo --help`"),

@@ -60,6 +60,19 @@ def test_a_model_without_a_price_has_tokens_alone() -> None:
     assert "at most 1,000,000 tokens (budget.tokens)" in rest.words
 
 
+@pytest.mark.parametrize(
+    ("experiments", "phases", "words"),
+    [
+        (1, 0, "1 experiment"),
+        (2, 1, "2 experiments and 1 phase"),
+        (1, 2, "1 experiment and 2 phases"),
+    ],
+)
+def test_one_is_no_plural(experiments: int, phases: int, words: str) -> None:
+    rest = night(experiments, [], model=OPUS, phases=["analyst"] * phases, most_usd=9.0)
+    assert f" expected for {words} on {OPUS} (" in rest.words
+
+
 def test_each_phase_that_is_due_is_a_session_more() -> None:
     without = night(2, [], model=OPUS, most_usd=9.0)
     gated = night(2, [], model=OPUS, phases=["data-engineer", "analyst"], most_usd=9.0)
