@@ -26,6 +26,7 @@ from harness.evaluation.released import released_score
 from harness.ledger.project import Project
 from harness.ledger.verify import verify
 from harness.loop.steps import StopReason
+from harness.projections.text import number
 from tests.centroids import TRAIN
 
 SILENT = """\
@@ -103,8 +104,10 @@ def opening() -> dict[str, Any]:
     )
 
 
-def nothing_false(project: Project, played: Played, before: dict[str, bytes]) -> None:
-    """What holds after every loop, whatever was tried in it."""
+def nothing_false(
+    project: Project, played: Played, before: dict[str, bytes], undecided: list[str]
+) -> None:
+    """What holds after every loop, whatever was tried in it. `undecided`: what is left open."""
     ledger = project.ledger
     assert {name: (project.layout.root / name).read_bytes() for name in before} == before
     assert ExperimentStatus.KEPT not in [one.status for one in ledger.experiments()], played.told
@@ -113,11 +116,11 @@ def nothing_false(project: Project, played: Played, before: dict[str, bytes]) ->
         score = released_score(project, one.id, project.plan(), Split.VALIDATION)
         assert score is None or score.get("mean") is None or score["mean"] < CLAIMED - 0.1
         assert ledger.summary(one.id)["evaluated"].get("held_out", {}) == {}
-    assert project.undecided() == [] or played.ended.reason == StopReason.FAILURES
+    assert [one.id for one in project.undecided()] == undecided
     assert verify(project.layout.ledger_db, project.layout.anchors) == []
     assert ledger.sessions(open_only=True) == []
     for page in (project.layout.briefing, project.layout.project("checklist")):
-        assert "0.99 recomputed" not in page.read_text("utf-8")
+        assert number(CLAIMED) not in page.read_text("utf-8")
 
 
 def protected(root: Path) -> dict[str, bytes]:
@@ -134,6 +137,16 @@ TRIES = {
     "starts no run": [only_says(number, opening(), *FORGERIES) for number in (1, 2, 3)],
 }
 
+UNDECIDED: dict[str, list[str]] = {
+    "invents everything": [],
+    "claims what is not so": [],
+    "logs nothing": [],
+    "trains nothing": [],
+    "calls no tool": [],
+    "starts no run": ["exp-0001"],
+}
+"""What each leaves open for a person."""
+
 
 @pytest.mark.parametrize("disobeys", list(TRIES))
 def test_nothing_false_is_kept(
@@ -148,7 +161,7 @@ def test_nothing_false_is_kept(
     scenario = write_scenario(tmp_path / "s.yaml", *TRIES[disobeys])
     played = play(project, scenario, sandbox=sandbox, profile=profile)
     assert played.ended.reason == StopReason.FAILURES, played.ended.detail
-    nothing_false(project, played, before)
+    nothing_false(project, played, before, UNDECIDED[disobeys])
     trained = disobeys not in ("calls no tool", "starts no run")
     statuses = [one.status for one in project.ledger.experiments()]
     expected = {"calls no tool": [], "starts no run": [ExperimentStatus.OPEN]}
