@@ -40,11 +40,10 @@ def absent_findings(
     what = f"{run.experiment}/{run.id}"
     for name in _named(stderr, workspace):
         if name in moved and not os.path.lexists(workspace.root / name):
-            message = (
-                f"{what} missed {name}, which was split and moved into the vault: {table} has the"
-                " rows to train on."
-            )
-            return [finding(ABSENT, message, _OWN_PART, run=what, path=name)]
+            message = f"{what} missed {name}, which was split and moved into the vault."
+            # Of several findings people see the first one's message, and this hint.
+            hint = f"{name} was split and moved: {table} has the rows to train on. {_OWN_PART}"
+            return [finding(ABSENT, message, hint, run=what, path=name)]
         if _had(snapshot, workspace, name) or not os.path.lexists(workspace.root / name):
             continue
         if name == PurePosixPath(table).as_posix():

@@ -381,3 +381,20 @@ def test_empty_cells_and_free_text_are_taken_and_what_is_left_out_is_said(
         answers = [row["prediction"] for row in csv.DictReader(stream)]
     right = np.mean([one == row["gone"] for one, row in zip(answers, read, strict=True)])
     assert right > {"numpy": 0.5, "sklearn": 0.9}[library]
+
+
+@pytest.mark.slow
+def test_a_training_that_opens_the_split_table_is_told_where_its_rows_are(
+    journey: Journey,
+) -> None:
+    numpy_alone(journey.root)
+    (journey.root / "train.py").write_text("open('data/all.csv')\n")
+    (journey.root / "predict.py").write_text("")
+    words = ("init", "--hooks", "none", "--data", "data/all.csv", "--label", "churned")
+    must(journey, *words)
+    must(journey, "plan", "approve", ".harness/plan.md")
+    tried = journey.harness("try", "first")
+    text = " ".join(tried.stdout.split())
+    assert tried.exit_code == 1, tried.stderr
+    assert "data/all.csv was split and moved: data/all.train.csv has the rows" in text
+    assert "HARNESS_TRAIN" in text

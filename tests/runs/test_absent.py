@@ -29,7 +29,8 @@ def test_the_plans_table_is_read_where_the_harness_says_and_never_declared(tmp_p
     stderr = ["FileNotFoundError: [Errno 2] No such file or directory: 'data/all.csv'"]
     split = {"table": "data/all.train.csv", "moved": {"data/all.csv"}}
     (moved,) = absent_findings(run(1), stderr, workspace, snapshot, **split)
-    assert "was split and moved into the vault: data/all.train.csv" in moved.message
+    assert "was split and moved into the vault" in moved.message
+    assert "data/all.train.csv" in moved.hint
     assert "HARNESS_TRAIN" in moved.hint
     assert "which is the plan's table" in told["train.csv"].message
     assert "HARNESS_TRAIN" in told["train.csv"].hint
