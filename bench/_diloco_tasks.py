@@ -14,6 +14,7 @@ class Mnist1d:
 
     steps, every, batch, score_name, worse = 1600, 20, 100, "accuracy", -1
     outer: ClassVar = {"outer_lr": 0.7, "momentum": 0.9, "nesterov": True}
+    seeds = (1, 2, 3)
 
     def __init__(self):
         from mnist1d.data import get_dataset_args, make_dataset
@@ -50,9 +51,10 @@ class Smollm2:
     Score: the loss of the answers of 96 sums that are not trained on."""
 
     steps, every, batch, score_name, worse = 60, 5, 8, "loss", 1
-    # Of twelve rounds the outer momentum takes half to build up, and then steps too far: the loss
-    # of one seed was 0.98 with it, 0.65 in one process.
+    # Plain averaging was chosen on seed 1: with the defaults, made for many more rounds, its loss
+    # was 0.98, and 0.65 in one process. So seed 1 is not among those that are compared.
     outer: ClassVar = {"outer_lr": 1.0, "momentum": 0.0, "nesterov": False}
+    seeds = (2, 3, 4)
     folder = ROOT / "build" / "smollm2"
 
     def __init__(self):

@@ -27,7 +27,6 @@ from harness.run_logger import RunLogger
 from harness.training.diloco import DiLoCo, Samples
 from harness.training.replicas.network import enter_own
 
-SEEDS = (1, 2, 3)
 REPLICAS, DDP_STEPS = 2, 100
 
 
@@ -146,7 +145,7 @@ def compare(name, recording):
     task = TASKS[name]
     task.prepare()
     alone, two, apart, carried = [], [], False, []
-    for seed in SEEDS:
+    for seed in task.seeds:
         with tempfile.TemporaryDirectory() as folder:
             alone.append(of_single(name, seed, Path(folder)))
         with tempfile.TemporaryDirectory() as folder:
@@ -171,17 +170,17 @@ def compare(name, recording):
         "sync_every": task.every,
         "outer_lr": task.outer["outer_lr"],
         "momentum": task.outer["momentum"],
-        "seeds": len(SEEDS),
+        "seeds": len(task.seeds),
     }
     for figure, value in figures.items():
         print(f"{figure:22} {value}")
     # Of a difference of two means of three seeds each.
-    noise = 2 * spread * (2 / len(SEEDS)) ** 0.5
+    noise = 2 * spread * (2 / len(task.seeds)) ** 0.5
     holds = not apart and task.worse * (mean(two) - mean(alone)) <= noise
     print(f"{'PASS' if holds else 'FAIL'}: not worse than one process by more than {noise:.4f}")
     if recording:
         kept, more = ("diloco", "") if name == "mnist1d" else (f"diloco_{name}", f" --task {name}")
-        record(kept, f"python bench/diloco.py{more} --record", figures, seed=SEEDS[0])
+        record(kept, f"python bench/diloco.py{more} --record", figures, seed=task.seeds[0])
     return 0 if holds else 1
 
 
