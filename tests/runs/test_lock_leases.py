@@ -17,8 +17,16 @@ from harness.artifacts.trees import this_tree
 from harness.clock import SystemClock, iso
 from harness.errors import RefusedError
 from harness.ledger.project import open_project
-from harness.runs.held_by import CLOCKS_APART_S, LASTS_S, holder
-from harness.runs.lock import holding_seed, is_held, looping, supervising, try_supervising
+from harness.runs.lock import (
+    CLOCKS_APART_S,
+    LASTS_S,
+    holder,
+    holding_seed,
+    is_held,
+    looping,
+    supervising,
+    try_supervising,
+)
 from tests.world import World
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -171,7 +179,7 @@ def test_a_damaged_lease_blocks_nobody(world: World, text: str) -> None:
 
 
 def test_it_is_renewed_before_it_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.runs.held_by.RENEWED_S", 0.05)
+    monkeypatch.setattr("harness.runs.lock.RENEWED_S", 0.05)
     path = _path(world)
     with looping(world.project.layout):
         first = holder(path)["until"]
