@@ -207,7 +207,9 @@ def _from_evidence(statement: Statement, known: KnownFacts) -> Answer | None:
         figures = known.evidence[file]
         meant = named_keys(statement.sentence, statement.figure, figures)
         for key, value in figures.items():
-            agrees = statement.figure.agrees(value) or statement.figure.near(value)
+            # A figure's number is read without its sign.
+            size = -value if statement.figure.sign == "-" else value
+            agrees = statement.figure.agrees(size) or statement.figure.near(size)
             if agrees and key in meant:
                 return ClaimKind.LOGGED, f"{file}: {key} is {value:.6g}"
             if agrees:

@@ -239,6 +239,7 @@ MEASURED = KnownFacts(
             "controls_refused": 0,
         },
         "docs/evidence/demo.json": {"demo_minutes": 2.2, "environment_gigabytes": 2.4},
+        "docs/evidence/gains.json": {"dpo.gain": -0.0217, "reward.gain": 0.0067},
         "docs/evidence/rates.json": {
             "recall_zero_rate": 5.0,
             "recall_late_zero_rate": 0.0,
@@ -268,6 +269,8 @@ def kinds(text: str) -> set[ClaimKind]:
             " (docs/evidence/rates.json) |"
         ),
         "The accuracy is 2.4 (docs/evidence/demo.json).",
+        "Over no training, dpo.gain in accuracy is 0.0217 (docs/evidence/gains.json).",
+        "Over no training, reward.gain in accuracy is -0.0067 (docs/evidence/gains.json).",
         (
             "The demo took 18.4 minutes (docs/evidence/demo.json).\n\nMore is in"
             " docs/evidence/rates.json."
@@ -283,6 +286,7 @@ def test_a_true_value_of_another_figure_supports_nothing(text):
     [
         "The demo took 2.2 minutes (docs/evidence/demo.json).",
         "The environment took 2.4 GB (docs/evidence/demo.json).",
+        "Over no training, dpo.gain in accuracy is -0.0217 (docs/evidence/gains.json).",
         "97 attacks were caught. 22 controls, 0 refused (docs/evidence/cheats.json).",
         "In the demo, it took 2.2 minutes (`demo_minutes` of docs/evidence/demo.json).",
         "Measured: status takes 18.4x the baseline's time (docs/evidence/rates.json).",
