@@ -161,7 +161,8 @@ def test_the_loops_supervisor_gets_what_opens_the_ledgers_server(
     create_config(root, name="p", token="0")
     settings = load_settings(root, {"XDG_STATE_HOME": str(tmp_path / "state")})
     private_folder(settings.state)
-    project: Any = SimpleNamespace(layout=Layout(settings), settings=settings)
+    ledger = SimpleNamespace(require_session=lambda: None)
+    project: Any = SimpleNamespace(layout=Layout(settings), settings=settings, ledger=ledger)
     supervisors.Supervisor.start(project, "exp-0001", None, sandbox=SandboxKind.NONE, session=None)
     (environment,) = given
     assert environment["PGPASSWORD"] == "hush"
