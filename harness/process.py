@@ -167,9 +167,9 @@ def may_come_from(known: Mapping[str, Any], began: float) -> bool:
         eldest = above[-1].create_time()
     except psutil.Error:
         eldest = process.create_time()
-    return process.terminal() is None and eldest >= (
-        _as_now(known) if known.get("started") else began
-    )
+    since = _as_now(known) if known.get("started") else began
+    # Starts are counted from the boot, which the kernel tells in whole seconds.
+    return process.terminal() is None and eldest >= since - _SAME_START_S
 
 
 @dataclass(frozen=True, kw_only=True)

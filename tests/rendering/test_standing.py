@@ -137,7 +137,7 @@ def test_while_it_trains_and_after_a_failed_run(world: World) -> None:
     run = open_run(world, experiment)
     assert due(world) == ("wait for the training", f"harness watch {experiment}")
     world._collect(run, world.project.layout.run(experiment, run.id), RunStatus.FAILED, [])
-    assert due(world) == ("train", f"harness train {experiment}")
+    assert due(world) == ("mend the training", "harness try --continue")
 
 
 def open_run(world: World, experiment: str) -> Run:
