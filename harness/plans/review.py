@@ -11,6 +11,7 @@ from typing import TypeVar
 from harness.artifacts.content import MAX_TEXT_BYTES, decode, read_bytes
 from harness.artifacts.locate import Layout
 from harness.artifacts.vault_key import existing_key
+from harness.contract.profiles import PROFILES
 from harness.domain.findings import Finding
 from harness.domain.prices import DEFAULT_MODEL
 from harness.domain.records import LEAST_SEEDS
@@ -127,8 +128,9 @@ def review_plan(
 ) -> Review:
     """Check interpreter, scorer, tables, and whether held-out and a hidden validation can be moved.
     `approved` are the hashes of these files of all approvals so far, oldest first; `probe` tries a
-    script that scores; `model` is what sessions ask; `installing`: the environment variables of a
-    person for whom packages of the scorer are installed where they are not.
+    script that scores; `model` is what sessions ask where the plan's profile names none;
+    `installing`: the environment variables of a person for whom packages of the scorer are
+    installed where they are not.
 
     Rows that lie in the vault already are looked for elsewhere only `by_person`: whoever may ask as
     often as he likes whether a file holds them would be told what they are. So it is with groups,
@@ -136,7 +138,8 @@ def review_plan(
     """
     root, review = layout.root, Review()
     review.collect(lambda: require_interpreter(layout.settings))
-    review.problems += budget_problems(plan.budget, model)
+    asked = PROFILES[plan.agents.profile].model or model
+    review.problems += budget_problems(plan.budget, asked)
     script = plan.scorer_script
     if script is not None:
         review.closure = review.collect(lambda: import_closure(root, script))

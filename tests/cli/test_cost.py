@@ -109,3 +109,21 @@ def test_a_budget_that_pays_no_request_is_no_plan(tmp_path: Path) -> None:
     )
     cheap = made.harness("plan", "check", ANTHROPIC_MODEL="claude-haiku-5-5")
     assert cheap.exit_code == 0, cheap.stderr
+
+
+def test_a_budget_is_judged_by_the_model_of_the_plans_profile(tmp_path: Path) -> None:
+    made = make_project(tmp_path / "project", tmp_path / "home")
+    plan = made.root / "plan.md"
+    plan.write_text(plan.read_text().replace(BUDGET, f"{BUDGET}, usd: 2"))
+    assert made.harness("init").exit_code == 0
+    (problem,) = made.harness("plan", "check", "--json").document["problems"]
+    assert "on claude-opus-5-5" in problem["message"]
+    asked = plan.read_text().replace("loop: {", "agents: {profile: low-token}\nloop: {")
+    plan.write_text(asked)
+    cheap = made.harness("plan", "check")
+    assert cheap.exit_code == 0, cheap.stderr
+    plan.write_text(asked.replace("usd: 2", "usd: 1"))
+    told = made.harness("plan", "check", "--json", ANTHROPIC_MODEL="claude-haiku-5-5")
+    (problem,) = told.document["problems"]
+    assert problem["code"] == "budget_too_small"
+    assert "on claude-sonnet-5-5" in problem["message"]
