@@ -35,7 +35,8 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class Frame:
-    """Two axes: from values to places on the drawing. A range without width gets some."""
+    """Two axes: from values to places on the drawing. A range without width gets some, and the
+    one tick that its value is."""
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class Frame:
         left: float = _LEFT,
     ) -> None:
         self._x, self._y = _wide(x), _wide(y)
+        self._across, self._up = _marks(x), _marks(y)
         self.left, self.right = left, WIDTH - _RIGHT
         self.top, self.bottom = _TOP, height - _BOTTOM
 
@@ -65,7 +67,7 @@ class Frame:
         """The axis below, with its ticks."""
         line = ((self.left, self.bottom), (self.right, self.bottom))
         yield Stroke(points=line, colour=PALE)
-        for value in ticks(*self._x):
+        for value in self._across:
             place = (self.x(value), self.bottom + 12)
             yield Words(at=place, text=f"{value:g}", size=8, anchor="middle")
         middle = ((self.left + self.right) / 2, self.bottom + 24)
@@ -73,7 +75,7 @@ class Frame:
 
     def beside(self) -> Iterator[Shape]:
         """The axis on the left: a pale line for each tick."""
-        for value in ticks(*self._y):
+        for value in self._up:
             y = self.y(value)
             yield Stroke(points=((self.left, y), (self.right, y)), colour="#e6eaee", width=0.7)
             yield Words(at=(self.left - 6, y + 3), text=f"{value:g}", size=8, anchor="end")
@@ -88,6 +90,12 @@ def ticks(low: float, high: float) -> list[float]:
     last = math.floor(high / step + 1e-9)
     digits = max(0, 2 - math.floor(math.log10(step)))
     return [round(number * step, digits) for number in range(first, last + 1)]
+
+
+def _marks(range_: tuple[float, float]) -> list[float]:
+    """Its ticks; of a range without width only the value, since nothing was logged beside it."""
+    low, high = range_
+    return ticks(low, high) if high > low else [low]
 
 
 def _wide(range_: tuple[float, float]) -> tuple[float, float]:

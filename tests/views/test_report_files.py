@@ -90,6 +90,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     made.project.close()
 
 
+def one_epoch(log: RunLogger, folder: Path, cut: float) -> None:
+    with log:
+        log.start(total_epochs=1)
+        log.epoch(0, {"loss": 0.0, "accuracy": 1 - abs(cut)})
+        path = log.checkpoint_dir / "last.json"
+        path.write_text(json.dumps({"cut": cut, "seed": log.seed}))
+        log.checkpoint_saved(path, epoch=0, final=True)
+
+
 def report(world: World, *words: str) -> Result:
     return CliRunner().invoke(harness, ["report", *words, "--project", str(world.root)])
 
@@ -245,3 +254,25 @@ def test_a_tree_has_children_below_their_parent() -> None:
 )
 def test_ticks_are_round_numbers(low: float, high: float, expected: list[float]) -> None:
     assert ticks(low, high) == expected
+
+
+def test_curves_of_one_epoch_have_its_values_at_their_axes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = World.make(tmp_path)
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    try:
+        made.train(made.open("One epoch only").id, (0.05, 0.05, 0.05), log=one_epoch)
+        text = written(made, "one.html").decode()
+    finally:
+        made.project.close()
+    shown = {}
+    for one in re.findall(r"<svg.*?</svg>", text, re.S):
+        curve = ElementTree.fromstring(one)
+        words = [piece.text for piece in curve.iter() if piece.tag.endswith("text")]
+        shown[curve.get("aria-label")] = [word for word in words if "seed" not in str(word)]
+        drawn = [piece for piece in curve.iter() if piece.get("r") == "2.2"]
+        assert len(drawn) == (3 if "by seed" in str(curve.get("aria-label")) else 0)
+    assert shown["accuracy by seed"] == ["0.95", "0", "epoch"]
+    assert shown["loss by seed"] == ["0", "0", "epoch"]
