@@ -12,12 +12,13 @@ parameters. Each way trains the same number of steps with the same rows a card.
 - GiB: the most that one card had allocated. MB a step: what a card sends, computed for a ring:
   DDP 2 (N-1)/N gradients, FSDP2 (N-1)/N of two gathers and one reduction, DiLoCo as DDP, once a
   round.
-- loss: mean over cards of the last tenth; the curves lie in scale-curves.csv.
+- loss: mean over cards of the last tenth; the curves lie in scale-N-MODELS-curves.csv.
 - over ddp: tokens per second over those of DDP in this run.
 - ready: a way's seconds from the import of torch to the first step, on the screen alone.
 - healed: DiLoCo, one replica ends itself with -9 in the second round, and is started again.
 
-`--record` writes docs/evidence/scale-N.json, or scale-N-MODELS-WAYS.json with what was asked for.
+`--record` writes docs/evidence/scale-N.json, or scale-N-MODELS-WAYS.json with what was asked for,
+and the curves beside it; without it they are written to `--out`.
 """
 
 import argparse
@@ -34,7 +35,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from _record import record  # noqa: E402  it needs the line above
+from _record import FOLDER, record  # noqa: E402  it needs the line above
 
 STEPS, SYNC_EVERY, FRAGMENTS, MOST_SECONDS = 150, 50, 2, 240
 WAYS, MODELS = "one,ddp,fsdp2,diloco,healed", "small,large"
@@ -171,6 +172,15 @@ def keep(figures: Figures, given: argparse.Namespace) -> None:
     record(name, f"python bench/scale.py {asked} --record", figures, seed=0)
 
 
+def keep_curves(rows: list[dict[str, Any]], given: argparse.Namespace, folder: Path) -> Path:
+    name = "-".join(["scale", str(given.gpus), *given.models.split(","), "curves.csv"])
+    with (folder / name).open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, ["model", "way", "step", "loss"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return folder / name
+
+
 def main(given: argparse.Namespace) -> int:
     until = time.monotonic() + 60 * given.minutes
     figures: Figures = {"gpus": given.gpus}
@@ -195,12 +205,10 @@ def main(given: argparse.Namespace) -> int:
             failed += not cards
             figures |= healed(cards) if cards else {}
             print(json.dumps(healed(cards)) if cards else "healed: none", flush=True)
-    with (given.out / "scale-curves.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, ["model", "way", "step", "loss"])
-        writer.writeheader()
-        writer.writerows(rows)
     print(json.dumps(figures), flush=True)
-    if given.record and not given.tiny:
+    recorded = given.record and not given.tiny
+    print("curves:", keep_curves(rows, given, FOLDER if recorded else given.out))
+    if recorded:
         figures |= {"steps": given.steps, "sync every": given.sync_every}
         keep(figures, given)
     return int(failed > 0)
@@ -221,7 +229,7 @@ if __name__ == "__main__":
         help=f"steps in which DiLoCo averages all weights, a multiple of {FRAGMENTS}",
     )
     parser.add_argument("--minutes", type=float, default=8.0)
-    parser.add_argument("--out", type=Path, default=Path())
+    parser.add_argument("--out", type=Path, default=Path(), help="a folder for the curves")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--tiny", action="store_true")
     asked = parser.parse_args()
