@@ -30,7 +30,7 @@ from harness.cli.output import (
     sandbox_for,
     tell,
 )
-from harness.cli.person import open_at_once
+from harness.cli.person import open_at_once, require_yes, stdin_is_terminal
 from harness.cli.train import set_option, train_answer
 from harness.cli.tried import Attempt, shown
 from harness.decisions.experiments import require_room
@@ -38,12 +38,13 @@ from harness.domain.findings import Finding
 from harness.domain.ids import names_experiment
 from harness.domain.plain_text import one_line
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import Split, Verdict
+from harness.domain.statuses import RunStatus, Split, Verdict
 from harness.errors import HarnessError, Interrupted, UsageError
 from harness.evaluation.scores import counted_runs
 from harness.evaluation.tries import Standings
 from harness.gates.findings import outcome_of
 from harness.ledger.project import Project
+from harness.plans.approved import plan_seeds
 from harness.runs.before_start import Startable
 from harness.runs.continued import Due, command_of, due
 from harness.runs.experiment_config import keep_config, read_values
@@ -93,10 +94,11 @@ def command(
     was measured, and ask the gate.
 
     E.g. `harness try "a wider MLP" --set width=256 -- python train.py`; the default command is the
-    plan's training.entry. Without IDEA, or with --continue, it goes on with the open experiment
-    from where it stopped: what is done is not done again, and weights stay when only predict was
-    mended; of several open ones, name one: `harness try exp-0002 --continue`. Exit 0 for PASS, 1
-    otherwise, 2 when nothing was begun.
+    plan's training.entry. With --continue it goes on with the open experiment from where it
+    stopped: what is done is not done again, and weights stay when only predict was mended; of
+    several open ones, name one: `harness try exp-0002 --continue`. Without IDEA it does the same;
+    on a terminal it says what that is, and asks. Exit 0 for PASS, 1 otherwise, 2 when nothing was
+    begun.
     """
     given = read_values(values)
     line = _line(idea, goes_on=goes_on, parent=parent, rationale=rationale)
@@ -108,6 +110,8 @@ def command(
             attempt.experiment = _open_one(opened, idea[0] if idea else None)
             words = words or command_of(opened, attempt.experiment)
         require_command(opened, words, sandbox, _again(line))
+        if not idea and not goes_on and not as_json:
+            _ask(opened, attempt.experiment, words, sandbox)
         if line is not None:
             parent = _parent(opened, parent)
             require_room(opened, opened.plan(), open_at_once(environment()))
@@ -188,6 +192,29 @@ def _open_one(project: Project, named: str | None) -> str:
     experiment = chosen(project, named, "harness try --continue")
     require_no_program(project, experiment)
     return experiment
+
+
+def _ask(project: Project, experiment: str, words: Sequence[str] | None, sandbox: Sandbox) -> None:
+    """A person on a terminal, who may not know what a call without an idea does. Raises
+    RefusedError (not_confirmed)."""
+    if not (stdin_is_terminal() and sys.stdout.isatty()):
+        return
+    record, approved = project.ledger.experiment(experiment), project.plan()
+    wanted = len(plan_seeds(approved, record))
+    runs = counted_runs(project.ledger.runs(experiment))
+    done = sum(run.status is RunStatus.COMPLETED for run in runs)
+    trained = f"{done} of its {wanted} seeds are trained"
+    begins = {
+        Due.TRAIN: f"it trains the seeds that lack a run of the code as it is ({trained})",
+        Due.TAKE: f"it trains nothing ({trained}) and takes predict as it is now",
+        Due.NOTHING: f"it trains nothing ({trained})",
+    }[due(project, experiment, admitted(project, approved, words, sandbox=sandbox).argv)]
+    shown = (
+        f"No idea was given, and {experiment} is open: {one_line(record.hypothesis)}\n"
+        f"To go on with it: {begins}, scores what has no score, and asks the gate.\n"
+        'A new idea is another call: `harness try "IDEA"`.'
+    )
+    require_yes(shown, f"Go on with {experiment}?")
 
 
 def _again(line: str | None) -> str:

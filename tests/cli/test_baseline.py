@@ -1,9 +1,5 @@
 """`harness baseline`: the noise of seeds, and how many of them a gain needs."""
 
-import os
-import pty
-import select
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +10,7 @@ from harness.evaluation.seed_noise import seed_noise
 from harness.ledger.project import open_project
 from harness.plans.approved import seeds_for, seeds_of
 from tests.cli.journey import Again, Answer, Journey, make_project
+from tests.terminal import talk_in_terminal
 
 WORDS = ("baseline", "--gain", "0.01")
 MADE = ("baseline", "--seeds", "4", "--json")
@@ -183,29 +180,15 @@ def test_the_seeds_go_into_a_draft_that_a_person_approves(journey: Journey) -> N
 
 @pytest.mark.parametrize(("typed", "there"), [("yes\n", True), ("\n", False)])
 def test_on_a_terminal_it_is_asked_for(journey: Journey, typed: str, there: bool) -> None:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
+    code, seen = talk_in_terminal(
         [sys.executable, "-m", "harness", *out_of_reach(journey)[0]],
         cwd=journey.root,
         env=journey.environment(PYTHONPATH=str(Path(__file__).parents[2])),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
+        asked="anything else leaves it.",
+        typed=typed,
     )
-    os.close(theirs)
-    seen = b""
-    while select.select([ours], [], [], 60)[0]:
-        try:
-            seen += os.read(ours, 4096)
-        except OSError:
-            break
-        if b"anything else leaves it." in seen and typed:
-            os.write(ours, typed.encode())
-            typed = ""
-    assert process.wait(30) == 0, seen
-    os.close(ours)
-    assert b"into a draft of the plan?" in seen
+    assert code == 0, seen
+    assert "into a draft of the plan?" in seen
     assert (journey.root / "plans" / "plan.draft.md").is_file() is there
 
 

@@ -17,6 +17,7 @@ from harness.cli.try_ import _AS_MEASURED, _as_measured, _naming
 from harness.errors import Interrupted
 from tests.centroids import PREDICT, TRAIN, slow_train
 from tests.cli.journey import PLAN, Answer, Journey, make_project
+from tests.terminal import talk_in_terminal
 
 ONE_SEED = PLAN.replace("seeds: 3", "seeds: 1")
 BROKEN_TRAIN = "raise SystemExit('there is no table of that name')\n"
@@ -167,6 +168,27 @@ def test_what_is_done_is_not_done_again(mended: Story) -> None:
     for part in ("runs", "evaluations", "verdicts"):
         assert first[part] == later[part]
     assert "verdict PASS" in " ".join(mended.said["once more"].stdout.split())
+
+
+@pytest.mark.parametrize(("typed", "code"), [("\n", 2), ("yes\n", 0)])
+def test_on_a_terminal_a_call_without_an_idea_asks_first(
+    mended: Story, typed: str, code: int
+) -> None:
+    journey = mended.journey
+    before = mended("before", "experiment", "show", "--json").document["evaluations"]
+    ended, seen = talk_in_terminal(
+        [sys.executable, "-m", "harness", "try"],
+        cwd=journey.root,
+        env=journey.environment(PYTHONPATH=str(Path(__file__).parents[2])),
+        asked="anything else refuses.",
+        typed=typed,
+    )
+    assert ended == code, seen
+    assert f"exp-0001 is open: {IDEA}" in seen
+    assert "it trains nothing (1 of its 1 seeds are trained)" in seen
+    assert ("not confirmed" in seen) is (code == 2)
+    assert ("verdict" in seen) is (code == 0)
+    assert mended("after", "experiment", "show", "--json").document["evaluations"] == before
 
 
 def test_what_somebody_wrote_in_the_result_stays(tmp_path: Path) -> None:
