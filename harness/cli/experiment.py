@@ -38,6 +38,7 @@ from harness.rendering.standing import next_step
 from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import (
     experiments_table,
+    gone_text,
     interval_text,
     render_table,
     score_text,
@@ -326,6 +327,7 @@ def _shown(row: dict[str, Any], document: dict[str, Any]) -> list[str]:
         f"{row['experiment']}  {status_words(row)}  {row['hypothesis']}",
         f"parent   {row['parent'] or '-'}",
         *_of_tree(row["tree"]),
+        *([f"folder   {gone_text(row['gone'])}"] if row["gone"] else []),
         f"score    {score_text(row)}",
         f"verdict  {document['standing'] or '-'}{elsewhere}{gate}",
         *([f"scored   by the {document['predict_code']}"] if document["predict_code"] else []),

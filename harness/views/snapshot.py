@@ -181,6 +181,7 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "hypothesis": experiment.hypothesis,
         "parent": experiment.parent,
         "tree": tree_of(project, experiment),
+        "gone": folder_gone(project, experiment),
         **scores[shown.value],
         **scores,
         "tier": tier_now(project, verdict) if verdict else None,
@@ -217,6 +218,14 @@ def tree_of(project: Project, experiment: Experiment) -> dict[str, Any] | None:
         "here": project.is_here(experiment),
         "folder": None if place is None else str(place),
     }
+
+
+def folder_gone(project: Project, experiment: Experiment) -> str | None:
+    """The folder that an experiment of this tree should have, where somebody removed it."""
+    folder = project.layout.experiment(experiment.id)
+    if folder.is_dir() or not project.is_here(experiment):
+        return None
+    return project.layout.relative(folder)
 
 
 def _alarms(project: Project, experiment: Experiment) -> list[dict[str, Any]]:

@@ -153,14 +153,24 @@ def experiments_table(rows: Sequence[dict[str, Any]]) -> TableText:
 
 
 def _told(row: dict[str, Any]) -> Iterator[str]:
-    """How its scores came about, where not as all should; and the first finding of an open one."""
+    """How its scores came about, where not as all should; that its folder is gone, which explains
+    the rest; and the first finding of an open one."""
     for split in ("validation", "held_out"):
         total = row[split]
         more = (total["n_seeds"] or 0) < total["launches"]
         if total["evidence"] and (more or total["evidence"] != Grade().words):
             yield score_text(total)
-    if row["findings"] and row["status"] not in CLOSED_EXPERIMENTS:
+    if row["gone"]:
+        yield gone_text(row["gone"])
+    elif row["findings"] and row["status"] not in CLOSED_EXPERIMENTS:
         yield row["findings"][0]["message"]
+
+
+def gone_text(folder: str) -> str:
+    return (
+        f"Its folder {folder} is gone, and with it its logs and checkpoints; what was measured"
+        " stands in the ledger. Put the folder back where it is wanted: git has what was committed."
+    )
 
 
 def status_words(row: Mapping[str, Any]) -> str:

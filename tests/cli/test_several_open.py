@@ -62,3 +62,25 @@ def test_an_agent_has_one_open(journey: Journey) -> None:
     ):
         refused = journey.harness(*words, "--json", CLAUDECODE="1")
         assert refused.document["error"]["code"] == "experiment_undecided", refused.stdout
+
+
+def test_a_folder_that_was_removed_is_named_wherever_experiments_are(
+    journey: Journey, tmp_path: Path
+) -> None:
+    folder = journey.root / ".harness/experiments/exp-0001"
+    said = "Its folder .harness/experiments/exp-0001 is gone"
+    views = (("status",), ("experiment", "list"), ("experiment", "show", "exp-0001"))
+
+    def shown() -> list[str]:
+        return [" ".join(journey.harness(*words).stdout.split()) for words in views]
+
+    assert all(said not in text for text in shown())
+    away = folder.rename(tmp_path / "away")
+    try:
+        assert all(said in text for text in shown())
+        rows = journey.harness("experiment", "list", "--json").document["experiments"]
+        gone = {row["experiment"]: row["gone"] for row in rows}
+        assert gone.pop("exp-0001") == ".harness/experiments/exp-0001"
+        assert not any(gone.values())
+    finally:
+        away.rename(folder)

@@ -70,6 +70,7 @@ def test_validation_and_held_out_have_a_column_each(monkeypatch: pytest.MonkeyPa
         "experiment": "exp-0002",
         "status": "judged",
         "tree": None,
+        "gone": None,
         "parent": "exp-0001",
         "verdict": "FAIL",
         "hypothesis": "a wider MLP",
