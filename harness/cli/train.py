@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -278,8 +279,7 @@ def task_answer(
 
 def order_answer(start: Path, name: str, below: int | None) -> Answer:
     """Train the seed that an order in the state directory names, and end with process `below`."""
-    if below is not None:
-        end_with(below)
+    lost = threading.Event() if below is None else end_with(below)
     with changing(start, again=True) as opened:
         order, folder = read_order(opened.layout, name)
         opened = opened.called_by(caller(order))
@@ -291,6 +291,7 @@ def order_answer(start: Path, name: str, below: int | None) -> Answer:
             sandbox=sandbox_for(order.sandbox, required=False),
             on_event=functools.partial(told, opened, quiet=False),
             inherited=os.environ,
+            is_lost=lost.is_set,
         )
         return _answer(opened, order.experiment, report)
 

@@ -19,7 +19,7 @@ class RunStatus(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     KILLED = "killed"  # the harness ended it: a limit, a stop, a fatal alarm
-    LOST = "lost"  # its supervisor died; the outcome is unknown
+    LOST = "lost"  # its supervisor or its node went; the outcome is unknown
     CANCELLED = "cancelled"  # by a person
 
 

@@ -158,17 +158,24 @@ def end_with_server(environment: Mapping[str, str]) -> None:
         threading.Thread(target=_follow, args=(handed["server"],), daemon=True).start()
 
 
-def end_with(pid: int) -> None:
-    """End this process, as TERM does, when process `pid` ends, also where it has ended already."""
+def end_with(pid: int) -> threading.Event:
+    """End this process, as TERM does, when process `pid` ends, also where it has ended already. The
+    event says that this was why."""
     server: dict[str, Any] = {"pid": pid}
     with contextlib.suppress(psutil.Error):
         server = identity(pid)
     # TERM: below a worker of Ray an interrupt is ignored.
-    words = (server, signal.SIGTERM)
+    ended = threading.Event()
+    words = (server, signal.SIGTERM, ended)
     threading.Thread(target=_follow, args=words, daemon=True).start()
+    return ended
 
 
-def _follow(server: dict[str, Any], number: int = signal.SIGINT) -> None:
+def _follow(
+    server: dict[str, Any],
+    number: int = signal.SIGINT,
+    ended: threading.Event | None = None,
+) -> None:
     with contextlib.suppress(OSError, KeyError):
         process = os.pidfd_open(int(server["pid"]))
         try:
@@ -176,6 +183,8 @@ def _follow(server: dict[str, Any], number: int = signal.SIGINT) -> None:
                 select.select([process], [], [])
         finally:
             os.close(process)
+    if ended is not None:
+        ended.set()
     os.kill(os.getpid(), number)
     time.sleep(_LAST_SECONDS)
     os._exit(130)

@@ -84,6 +84,11 @@ def cancelled() -> Ending:
     return Ending(status=RunStatus.CANCELLED, reason="it was stopped by a person or a signal")
 
 
+def cut_off(what: str) -> Ending:
+    """By an engine that took its node, or lost it: nobody stopped it, and no outcome is known."""
+    return Ending(status=RunStatus.LOST, reason=f"{what}; the run was ended with it")
+
+
 def lost_at_launcher() -> Ending:
     return Ending(status=RunStatus.LOST, reason="its launcher does not know it any more")
 

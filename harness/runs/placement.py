@@ -8,17 +8,19 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
 from harness.domain.grade import Caller
+from harness.domain.launch_options import LOCAL
 from harness.errors import NotFoundError
 from harness.files import atomic_write, make_folder, pretty_json
 from harness.process import boot_id
-from harness.runs.launchers.on_node import began
+from harness.runs.endings import Ending, cancelled, cut_off
+from harness.runs.launchers.on_node import CANCEL, began
 
 _ORDER = "order.json"
 
@@ -55,6 +57,17 @@ class Order:
             "host": about.get("host", ""),
             "elsewhere": about.get("boot", boot_id()) != self.boot,
         }
+
+    def at_signal(self, folder: Path, is_lost: Callable[[], bool]) -> Ending:
+        """How its run ends at a signal; `is_lost`: what had started the supervisor is gone."""
+        host = (began(folder) or {}).get("host", "")
+        if (folder / CANCEL).exists():
+            return cancelled()
+        if is_lost():
+            return cut_off(f"its {self.engine} worker on {host} died")
+        if self.engine == LOCAL:
+            return cancelled()
+        return cut_off(f"{self.engine} took the node {host} away, or its job was ended there")
 
 
 def write_order(layout: Layout, order: Order) -> Path:

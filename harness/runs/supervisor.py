@@ -7,7 +7,7 @@ import hashlib
 import secrets
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -117,7 +117,9 @@ class SupervisedRun(ABC, Generic[Report]):
     grace: float
     """Seconds between TERM and KILL."""
     placed: Mapping[str, Any] = field(default_factory=dict)
-    """Where an engine put this supervisor: see `placement.Placement.placed`."""
+    """Where an engine put this supervisor: see `placement.Order.placed`."""
+    at_signal: Callable[[], Ending] = cancelled
+    """How it ends at a signal."""
 
     @property
     def launcher(self) -> str:
@@ -254,7 +256,7 @@ def _start_and_follow(
         with interrupts.heeded():
             cut = _follow(task, run, launcher, handle, looks)
     except KeyboardInterrupt:
-        cut = cancelled()
+        cut = task.at_signal()
     finally:
         seconds = clock.monotonic() - start
         killed = _end(task, run, launcher, handle)

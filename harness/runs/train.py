@@ -156,9 +156,11 @@ def train_order(
     sandbox: Sandbox,
     on_event: Event,
     inherited: Mapping[str, str],
+    is_lost: Callable[[], bool] = lambda: False,
 ) -> TrainReport:
     """What `train` asked an engine to do: the run of one seed, supervised here. One that was begun
-    before goes on, if it can. Raises as `train`."""
+    before goes on, if it can. `is_lost`: whether the engine's process died under it. Raises as
+    `train`."""
     interrupts = Interrupts()
     experiment, seed = order.experiment, order.seed
     again = (began(folder) or {}).get("starts", 1) > 1
@@ -182,7 +184,11 @@ def train_order(
             run = _seed_run(replace(job, inherited=cards.variables), on_event, order.grace_s)
             report = _train_seeds(
                 job,
-                functools.partial(run, placed=order.placed(folder) | cards.placed),
+                functools.partial(
+                    run,
+                    placed=order.placed(folder) | cards.placed,
+                    at_signal=functools.partial(order.at_signal, folder, is_lost),
+                ),
                 interrupts,
                 resume=(order.resume or again) and _goes_on(job, seed),
                 silent_s=order.silent_s,

@@ -2,12 +2,14 @@
 
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from placed_support import answer, logs, placing, program
 from runs_support import wait_until
@@ -40,6 +42,27 @@ def test_seeds_train_at_once_each_on_a_card_of_its_own(tmp_path: Path) -> None:
         for run in runs:
             (card,) = run.handle["placed"]["cards"]
             assert f"cards {card}" in logs(placed, "exp-0001", run.id)
+
+
+def test_a_run_whose_worker_is_killed_is_lost_and_not_stopped_by_a_person(tmp_path: Path) -> None:
+    """Also before its first row."""
+    train = program(600, 0.1).replace("with Run", "time.sleep(600)\nwith Run", 1)
+    placed = placing(tmp_path, CONFIG, seeds=1, train=train)
+    process = placed.start("exp-0001", CUDA_VISIBLE_DEVICES="0")
+    with placed.project(read_only=True) as project:
+
+        def supervisor() -> int:
+            runs = project.ledger.runs("exp-0001")
+            return (runs[0].supervisor or {}).get("pid", 0) if runs else 0
+
+        wait_until(supervisor, 60)
+        worker = psutil.Process(supervisor()).parent()
+        assert worker is not None
+        worker.kill()
+        assert not answer(process)["ok"]
+        (run,) = project.ledger.runs("exp-0001")
+    assert run.status is RunStatus.LOST
+    assert re.fullmatch(r"its local worker on \S+ died; the run was ended with it", run.reason)
 
 
 def test_a_machine_without_so_many_cards_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Seeds that found the budget kept for others wait, and are told of; the order for one seed says
 all, whatever the command line does."""
 
+import sys
+import threading
 from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from placed_support import placing
+from runs_support import wait_until
 
 from harness.cli import train as train_verb
 from harness.cli.main import harness
@@ -16,6 +19,8 @@ from harness.domain.findings import Finding
 from harness.domain.statuses import RunStatus
 from harness.runs import fan_out
 from harness.runs.fan_out import FanOut, Pace
+from harness.runs.launchers import on_node
+from harness.runs.launchers.on_node import Watch
 from harness.runs.placement import Order, write_order
 
 SPENT, RECOVERED = (
@@ -77,6 +82,63 @@ def test_a_seed_without_budget_is_told_of_when_another_failed(
     assert seeds.started == [1, 2, 3]
 
 
+WORDS: dict[str, Any] = {
+    "experiment": "exp-0001",
+    "seed": 1,
+    "argv": [],
+    "engine": "local",
+    "gpus": 1,
+    "code": "",
+    "config": None,
+    "asked": {},
+    "session": None,
+    "boot": "",
+    "resume": False,
+    "first": True,
+    "silent_s": 1.0,
+    "grace_s": 1.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("engine", "asked", "lost", "status", "says"),
+    [
+        ("ray", True, False, "cancelled", "it was stopped by a person or a signal"),
+        ("ray", True, True, "cancelled", "it was stopped by a person or a signal"),
+        ("ray", False, True, "lost", "its ray worker on n7 died; the run was ended with it"),
+        (
+            "slurm",
+            False,
+            False,
+            "lost",
+            "slurm took the node n7 away, or its job was ended there; the run was ended with it",
+        ),
+        ("local", False, False, "cancelled", "it was stopped by a person or a signal"),
+    ],
+)
+def test_a_signal_is_a_persons_only_where_one_asked_for_the_end(
+    tmp_path: Path, engine: str, asked: bool, lost: bool, status: str, says: str
+) -> None:
+    (tmp_path / on_node.BEGAN).write_text('{"host": "n7"}')
+    if asked:
+        (tmp_path / on_node.CANCEL).touch()
+    order = Order(**{**WORDS, "engine": engine}, caller="person", sandbox="none")
+    ending = order.at_signal(tmp_path, lambda: lost)
+    assert (ending.status, ending.reason) == (status, says)
+
+
+def test_the_answer_of_a_supervisor_before_is_not_mixed_with_the_next_ones(tmp_path: Path) -> None:
+    """Its worker was killed, and it writes while the next one is waiting for it."""
+    slow = 'import time; time.sleep(2); print(\'{"before": true, "more": "and more"}\')'
+    before = Watch([sys.executable, "-c", slow], {}, tmp_path)
+    thread = threading.Thread(target=before, daemon=True)
+    thread.start()
+    wait_until((tmp_path / on_node.ANSWER).exists)
+    Watch([sys.executable, "-c", "print('{}')"], {}, tmp_path)()
+    thread.join()
+    assert (tmp_path / on_node.ANSWER).read_text() == "{}\n"
+
+
 def test_an_order_says_who_asked_and_in_which_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,11 +157,8 @@ def test_an_order_says_who_asked_and_in_which_sandbox(
 
     monkeypatch.setattr(train_verb, "train_order", kept)
     monkeypatch.setattr(train_verb, "sandbox_for", sandbox_for)
-    words: dict[str, Any] = {"experiment": "exp-0001", "seed": 1, "argv": [], "engine": "local"}
-    words |= {"gpus": 1, "code": "", "config": None, "asked": {}, "session": None, "boot": ""}
-    words |= {"resume": False, "first": True, "silent_s": 1.0, "grace_s": 1.0}
     with placed.project() as project:
-        order = Order(**words, caller="driver:landlock", sandbox="landlock")
+        order = Order(**WORDS, caller="driver:landlock", sandbox="landlock")
         name = write_order(project.layout, order).name
     asked = ["train", "exp-0001", "--placed", name, "--sandbox", "none", "--project"]
     said = CliRunner().invoke(harness, [*asked, str(placed.root)])

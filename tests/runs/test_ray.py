@@ -126,6 +126,30 @@ def test_the_run_of_a_killed_worker_goes_on(tmp_path: Path, address: str, home: 
         assert (run.status, run.attempt) == (RunStatus.COMPLETED, 2)
 
 
+def test_a_worker_that_is_killed_before_the_first_row_loses_its_run(
+    tmp_path: Path, address: str, home: Path
+) -> None:
+    config = f'[launchers.ray]\naddress = "{address}"\n'
+    train = program(3, 0.1).replace("with Run", "time.sleep(20)\nwith Run", 1)
+    placed = knowing(placing(tmp_path, config, seeds=1, train=train), home)
+    process = placed.start("exp-0001", "--launcher", "ray")
+    with placed.project(read_only=True) as project:
+
+        def supervisor() -> int:
+            runs = project.ledger.runs("exp-0001")
+            return (runs[0].supervisor or {}).get("pid", 0) if runs else 0
+
+        wait_until(supervisor, 300)
+        worker = psutil.Process(supervisor()).parent()
+        assert worker is not None
+        worker.send_signal(signal.SIGKILL)
+        said = answer(process, 600)
+        assert said["ok"], said
+        lost, again = project.ledger.runs("exp-0001")
+    assert (lost.status, again.status) == (RunStatus.LOST, RunStatus.COMPLETED)
+    assert "its ray worker on " in lost.reason
+
+
 def test_a_stop_here_ends_the_task_there(tmp_path: Path, address: str, home: Path) -> None:
     config = f'[launchers.ray]\naddress = "{address}"\n'
     placed = knowing(placing(tmp_path, config, seeds=2, train=program(600, 0.1)), home)

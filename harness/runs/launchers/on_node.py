@@ -51,6 +51,8 @@ class Watch:
         if (folder / CANCEL).exists():
             return _CANCELLED
         self._begin(folder, job)
+        # A supervisor that was started before may still be writing its answer.
+        (folder / ANSWER).unlink(missing_ok=True)
         with (
             (folder / ANSWER).open("wb") as answer,
             (folder / LOG).open("ab") as log,
