@@ -18,6 +18,9 @@ _MOST_ATTEMPTS = 1_000
 """Restarts within one torn line."""
 _MOST_READ = 1 << 16
 """Characters that may be read in vain; for a long line eight times its length."""
+_MOST_LEVELS = 200
+_ROOM = 20
+"""Levels that a value may stand deeper where it is written."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MOST_DIGITS = 18
 """Digits of an integer that stays one: a longer one may be beyond 64 bits, or beyond any float."""
@@ -102,6 +105,27 @@ def has_place(row: dict[str, Any]) -> bool:
     return "event" in row or any(name in row for name in COUNTERS)
 
 
+def loads(data: bytes) -> Any:
+    """JSON that can be written again: orjson reads 1,024 levels and writes 254.
+
+    Raises orjson.JSONDecodeError, also for what nests deeper.
+    """
+    value = orjson.loads(data)
+    if data.count(b"{") + data.count(b"[") > _MOST_LEVELS and _nests_too_deep(value):
+        raise orjson.JSONDecodeError("nested too deeply", "", 0)
+    return value
+
+
+def _nests_too_deep(value: Any) -> bool:
+    for _ in range(_ROOM):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return True
+    return False
+
+
 def parse_line(line: bytes, is_row: Callable[[dict[str, Any]], bool] = has_place) -> Line:
     """Every object on `line`; after a torn one only those for which `is_row` holds.
 
@@ -111,7 +135,7 @@ def parse_line(line: bytes, is_row: Callable[[dict[str, Any]], bool] = has_place
     if not line:
         return Line()
     try:
-        row = orjson.loads(line)
+        row = loads(line)
     except orjson.JSONDecodeError:
         return _parse_leniently(line, is_row)
     return (
@@ -136,6 +160,8 @@ def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> L
         try:
             row, end = _lenient.raw_decode(text, position)
             row = _storable(row)
+            if _nests_too_deep(row):
+                raise RecursionError
         except (ValueError, RecursionError) as error:
             parsed.lost = True
             in_vain -= _failed_at(error, text) - position

@@ -8,7 +8,6 @@ it answers is better than what it disagrees with.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from harness.teachers.asking import Asking, Question
 from harness.traces.contexts import Row, StateFile, acted, as_text, said
@@ -19,7 +18,7 @@ from harness.traces.training_rows import (
     Settings,
     hint_of,
     label_of,
-    provenance,
+    origins,
 )
 
 ASKED = (
@@ -42,13 +41,13 @@ class Taught:
     def rows(self, states: StateFile, settings: Settings, made: Made) -> Iterator[Row]:
         number = 0
         for row in states.rows():
-            reason, question, prompt = self._question(states, row, settings, made)
-            if question is None:
+            asked = self._question(states, row, settings, made)
+            if asked is None:
                 continue
             if self.asking.stopped or (self.most is not None and number >= self.most):
                 made.skipped["not asked"] += 1
                 continue
-            answer = self.asking.answer(question)
+            answer = self.asking.answer(asked.question)
             if answer is None:
                 made.skipped["not asked"] += 1
                 continue
@@ -60,45 +59,56 @@ class Taught:
             elif _plain(text) == _plain(rejected):
                 made.skipped["teacher agrees"] += 1
             else:
-                made.reasons[reason] += 1
-                yield self._row(row, reason, prompt, text, rejected)
+                made.reasons[asked.reason] += 1
+                yield self._row(row, asked, text, rejected)
 
     def _question(
         self, states: StateFile, row: Row, settings: Settings, made: Made
-    ) -> tuple[str, Question | None, str]:
-        """(reason, what is asked, the student's prompt); nothing is asked where nothing is
-        learned."""
+    ) -> "_Asked | None":
+        """Nothing is asked where nothing is learned."""
         if row["kind"] not in WORK:
             made.skipped[row["kind"]] += 1
-            return "", None, ""
-        context, cut = states.context(row, budget=settings.budget)
+            return None
+        context, cut, told_by = states.context(row, budget=settings.budget)
         if not any(message["role"] == "user" for message in context):
             made.skipped["no question in the context"] += 1
-            return "", None, ""
+            return None
         if not said(acted(row, thinking=False, results=False)[0]).strip():
             made.skipped["empty or equal actions"] += 1
-            return "", None, ""
-        hint = hint_of(states, row)
+            return None
+        hint, hinted_by = hint_of(states, row)
         if not hint and (label_of(row) or ("", False))[1]:
             made.skipped["something speaks for the action"] += 1
-            return "", None, ""
+            return None
         made.cut += cut
         prompt = as_text(context)
         asked = ASKED + prompt + (HINTED + hint if hint else "")
-        reason = "teacher with a hint" if hint else "teacher disagreement"
-        return reason, Question(text=asked, longest=self.longest), prompt
+        return _Asked(
+            reason="teacher with a hint" if hint else "teacher disagreement",
+            question=Question(text=asked, longest=self.longest),
+            prompt=prompt,
+            told_by=[*told_by, *hinted_by],
+        )
 
-    def _row(self, row: Row, reason: str, prompt: str, text: str, rejected: str) -> Row:
-        told: dict[str, Any] = provenance([row], reason)
+    def _row(self, row: Row, asked: "_Asked", text: str, rejected: str) -> Row:
+        told = origins([*asked.told_by, row], asked.reason)
+        told["provenance"]["teacher"] = self.asking.teacher.model
         return {
-            "id": f"{row['id']}-{reason.replace(' ', '-')}",
-            "prompt": prompt,
+            "id": f"{row['id']}-{asked.reason.replace(' ', '-')}",
+            "prompt": asked.prompt,
             "chosen": text,
             "rejected": rejected,
-            "provenance": told | {"teacher": self.asking.teacher.model},
-            "licence": str(row["licence"]),
-            "consent": row["consent"] is True,
+            **told,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    reason: str
+    question: Question
+    prompt: str
+    """The student's."""
+    told_by: list[Row]
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from harness.artifacts.jsonl import loads
 from harness.traces.book import Book
 from harness.traces.states import (
     State,
@@ -156,7 +157,7 @@ def _arguments(given: Any) -> dict[str, Any]:
     if isinstance(given, dict):
         return given
     try:
-        read = orjson.loads(given) if isinstance(given, str) else None
+        read = loads(given.encode()) if isinstance(given, str) else None
     except orjson.JSONDecodeError:
         read = None
     return read if isinstance(read, dict) else {"arguments": given}

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -23,6 +23,16 @@ _FIELDS |= {"outcome", "model", "provenance", "licence", "consent"}
 """Without which a row is no state; others are not read here."""
 _KEPT = 512
 """Rows that are held."""
+
+
+class Context(NamedTuple):
+    """What an agent knew."""
+
+    messages: list[Message]
+    cut: bool
+    """Whether older messages were left out."""
+    told_by: list[Row]
+    """The states that they stand in: a fork's go on into the session that it is a fork of."""
 
 
 class StateFile:
@@ -78,29 +88,40 @@ class StateFile:
         others = (self.row(identifier) for identifier in beside if identifier != row["id"])
         return [other for other in others if other["added"] == row["added"]]
 
-    def context(self, row: Row, *, budget: int) -> tuple[list[Message], bool]:
-        """(what it knew, whether older messages were left out): the newest messages of at most
-        `budget` characters, and in any case the ones since the state before and the question that
-        was being worked on. It begins anew after a compaction, with the summary. What is gone from
-        the file is left out, too."""
+    def context(self, row: Row, *, budget: int) -> Context:
+        """What it knew: the newest messages of at most `budget` characters, and in any case the
+        ones since the state before and the question that was being worked on. It begins anew
+        after a compaction, with the summary. What is gone from the file is left out, too."""
         turns = [[_heard(message) for message in row["added"]]]
         left, at, cut = budget - _size(turns[0]), row, False
-        asked = _question(row)
+        asked, told_by = _question(row), [row]
         while at["after"] in self._places and not at["compacted"]:
             at = self.row(at["after"])
             turn = [*map(_heard, at["added"]), *acted(at, thinking=False)]
             left -= _size(turn)
             cut = cut or left < 0
             question = _question(at)
-            if not cut:
+            if cut:
+                turn = [question] if asked is None and question is not None else []
+            if turn:
                 turns.append(turn)
-            elif asked is None and question is not None:
-                turns.append([question])
+                told_by.append(at)
             asked = asked or question
             if cut and asked is not None:
                 break
         cut = cut or (at["after"] is not None and not at["compacted"])
-        return _joined(message for turn in reversed(turns) for message in turn), cut
+        messages = _joined(message for turn in reversed(turns) for message in turn)
+        return Context(messages, cut, told_by)
+
+
+def sessions_of(row: Row) -> set[str]:
+    """The sessions that a row was made of; a pair may be of two."""
+    provenance = row.get("provenance")
+    given = provenance if isinstance(provenance, dict) else {}
+    several = given.get("sessions")
+    named = [row.get("session"), given.get("session")]
+    named += several if isinstance(several, list) else []
+    return {session for session in named if isinstance(session, str)}
 
 
 def _question(row: Row) -> Message | None:

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from harness.artifacts.content import read_bytes
+from harness.artifacts.jsonl import loads
 from harness.errors import UsageError
 from harness.traces.tally import Tally
 
@@ -19,7 +20,7 @@ def read_document(path: Path, tally: Tally) -> dict[str, Any]:
     tally.lines, tally.sessions = data.count(b"\n") + (not data.endswith(b"\n")), 1
     tally.ends_newline = data.endswith(b"\n")
     try:
-        document = orjson.loads(data)
+        document = loads(data)
     except orjson.JSONDecodeError as error:
         raise UsageError(
             f"{path} is no JSON document: {error}.", hint="It may be torn: write it again."

@@ -179,6 +179,8 @@ def _row(
         "session": session,
         "lines": [state.line, state.last_line],
     }
+    if state.forked_from is not None:
+        row["provenance"]["sessions"] = [session, state.forked_from]
     return row | {"licence": terms.licence, "consent": terms.consent}
 
 

@@ -50,6 +50,13 @@ def origin(row: dict[str, Any]) -> str:
     return str(uuid) if usable(uuid) else ""
 
 
+def forked_from(row: dict[str, Any]) -> str | None:
+    """The session that first wrote a row of a fork."""
+    source = row.get("forkedFrom")
+    session = source.get("sessionId") if isinstance(source, dict) else None
+    return session if isinstance(session, str) and session else None
+
+
 def own_id(identifier: Any) -> str:
     """A message's id, when no other message can have it; else empty."""
     return identifier if isinstance(identifier, str) and len(identifier) >= _OWN_ID else ""

@@ -35,6 +35,8 @@ class Thread:
     """Prompts since the last answer that no earlier file has."""
     compacted: bool = False
     open: "State | None" = None
+    forked_from: str | None = None
+    """The session that wrote a row since the last answer; this one only copied it."""
 
     def say(self, message: Message) -> None:
         self.added.append(message)
@@ -53,6 +55,7 @@ class Thread:
         state.after, state.added, state.compacted = self.last, self.added, self.compacted
         state.number = self.count
         self.count += 1
+        state.forked_from, self.forked_from = self.forked_from, None
         self.added, self.compacted, self.open, self.asked = [], False, state, 0
         return ended
 
@@ -61,6 +64,7 @@ class Thread:
         has ended, and is returned."""
         ended = self.end("answer")
         self.added, self.compacted, self.last, self.asked = [], False, identifier, 0
+        self.forked_from = None
         self.count += 1
         return ended
 
@@ -88,6 +92,8 @@ class State:
     last_line: int = 0
     ended: str = ""
     after: str | None = None
+    forked_from: str | None = None
+    """The session that it is a copy of."""
     number: int = 0
     """In its thread, from 0."""
     compacted: bool = False

@@ -16,7 +16,7 @@ learn, and what a teacher gets as the hint.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -27,6 +27,7 @@ from harness.traces.contexts import (
     acted,
     as_text,
     said,
+    sessions_of,
     spoken,
 )
 
@@ -90,6 +91,8 @@ class _Found:
     actions: dict[str, Row]
     """Name of a column -> the state whose action stands in it."""
     more: dict[str, Any] = field(default_factory=dict)
+    told_by: list[Row] = field(default_factory=list)
+    """States that the hint is made of."""
 
 
 def _pairs(states: StateFile, row: Row) -> Iterator[_Found]:
@@ -100,6 +103,7 @@ def _pairs(states: StateFile, row: Row) -> Iterator[_Found]:
                 reason=reason,
                 actions={"chosen": then, "rejected": row},
                 more={"hint": hint[:_LONGEST_HINT]},
+                told_by=[then],
             )
     if judged(row) is False:
         for other in states.siblings(row):
@@ -109,6 +113,7 @@ def _pairs(states: StateFile, row: Row) -> Iterator[_Found]:
                     reason="sibling",
                     actions={"chosen": other, "rejected": row},
                     more={"hint": hint[:_LONGEST_HINT]},
+                    told_by=[other],
                 )
                 return
 
@@ -132,17 +137,18 @@ def _corrected(row: Row, then: Row) -> Iterator[tuple[str, str]]:
 
 def _hints(states: StateFile, row: Row) -> Iterator[_Found]:
     for found in _pairs(states, row):
-        yield _Found(reason=found.reason, actions={"completion": row}, more=found.more)
+        yield replace(found, actions={"completion": row})
         return
     if told := _verdict_text(row):
         more = {"hint": told[:_LONGEST_HINT]}
         yield _Found(reason="verdict", actions={"completion": row}, more=more)
 
 
-def hint_of(states: StateFile, row: Row) -> str:
-    """What was found out after the action and speaks against it; empty for nothing."""
+def hint_of(states: StateFile, row: Row) -> tuple[str, list[Row]]:
+    """What was found out after the action and speaks against it, empty for nothing; and the states
+    that tell it."""
     found = next(_hints(states, row), None)
-    return "" if found is None else str(found.more["hint"])
+    return ("", []) if found is None else (str(found.more["hint"]), found.told_by)
 
 
 def _verdict_text(row: Row) -> str:
@@ -207,7 +213,7 @@ def judged(row: Row) -> bool | None:
 def _written(
     states: StateFile, row: Row, found: _Found, settings: Settings, made: Made
 ) -> Row | None:
-    context, cut = states.context(row, budget=settings.budget)
+    context, cut, told_by = states.context(row, budget=settings.budget)
     if not any(message["role"] == "user" for message in context):
         made.skipped["no question in the context"] += 1
         return None
@@ -220,7 +226,7 @@ def _written(
         made.skipped["empty or equal actions"] += 1
         return None
     made.cut += cut
-    used = [row, *found.actions.values()]
+    used = [*told_by, *found.told_by, row, *found.actions.values()]
     columns: Row = {name: [answer] for name, answer in answers.items()}
     prompt: str | list[Message] = context
     if settings.text:
@@ -231,19 +237,24 @@ def _written(
         "prompt": prompt,
         **columns,
         **found.more,
-        "provenance": provenance(used, found.reason),
-        "licence": " AND ".join(sorted({str(each["licence"]) for each in used})),
-        "consent": all(each["consent"] is True for each in used),
+        **origins(used, found.reason),
     }
 
 
-def provenance(used: list[Row], reason: str) -> Row:
-    return {
-        "sessions": sorted({each["session"] for each in used}),
+def origins(used: list[Row], reason: str) -> Row:
+    """Provenance, licence and consent of a row that all of `used` tell; the last one's author made
+    the answer."""
+    provenance = {
+        "sessions": sorted(set().union(*map(sessions_of, used))),
         "states": sorted({each["id"] for each in used}),
         "sources": sorted({each["provenance"]["source"] for each in used}),
         "generator": used[-1]["model"],
         "reason": reason,
+    }
+    return {
+        "provenance": provenance,
+        "licence": " AND ".join(sorted({str(each["licence"]) for each in used})),
+        "consent": all(each["consent"] is True for each in used),
     }
 
 

@@ -8,6 +8,7 @@ import orjson
 
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, replacing, sha256_file
+from harness.traces.contexts import sessions_of
 from harness.traces.file_lines import file_lines
 from harness.traces.ingest import manifest_of
 
@@ -60,16 +61,6 @@ def digests_of(path: Path) -> set[str]:
         if isinstance(each, dict)
     }
     return {sha256_file(path), *earlier}
-
-
-def sessions_of(row: dict[str, Any]) -> set[str]:
-    """The sessions that a row was made of; a pair may be of two."""
-    provenance = row.get("provenance")
-    given = provenance if isinstance(provenance, dict) else {}
-    several = given.get("sessions")
-    named = [row.get("session"), given.get("session")]
-    named += several if isinstance(several, list) else []
-    return {session for session in named if isinstance(session, str)}
 
 
 def _told(path: Path, session: str) -> list[bool]:

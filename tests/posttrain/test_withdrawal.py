@@ -8,7 +8,8 @@ from harness.files import sha256_file
 from harness.ledger.project import Project
 from harness.posttrain.lineage import trained_on
 from harness.posttrain.training_judgement import ProgramReport
-from harness.traces.withdrawal import digests_of, held, sessions_of, withdraw
+from harness.traces.contexts import sessions_of
+from harness.traces.withdrawal import digests_of, held, withdraw
 from tests.posttrain import programs
 
 NOW = "2026-01-01T00:00:00.000Z"

@@ -9,7 +9,8 @@ import pytest
 
 from harness.traces.book import Book
 from harness.traces.forms import claude_code
-from harness.traces.ingest import Reading, sources
+from harness.traces.ingest import Reading, Terms, ingest, sources
+from harness.traces.redaction import Redactor
 from harness.traces.states import State, replayed
 from harness.traces.tally import Tally
 from tests.traces.rows import MODEL, Transcript
@@ -139,10 +140,13 @@ def test_a_fork_and_a_copy_count_once_and_go_on_after_what_they_copied(tmp_path:
     other.prompt("another way")
     answer(other, "msg_" + "9" * 30, text("done"))
     write(other)
+    alone, _ = of_files(other.path)
+    assert [state.forked_from for state in alone] == ["a", "a", None]
     (tmp_path / "copy.jsonl").write_bytes(main.path.read_bytes())
     states, reading = of_files(tmp_path)
     assert [state.action[0]["text"] for state in states] == ["said 0", "said 1", "done"]
     assert states[2].after == states[1].id
+    assert [state.forked_from for state in states] == [None] * 3
     assert [message["content"] for message in states[2].added] == ["another way"]
     assert {name: notes.prompts for name, notes in reading.book.sessions.items()} == {
         "a": 2,
@@ -244,6 +248,33 @@ def test_a_longer_line_than_is_read_is_named(tmp_path: Path, monkeypatch: pytest
     tally = read(main.path)[1]
     assert (tally.lines, tally.rows, tally.bad, tally.human_prompts) == (2, 1, 1, 1)
     assert "longer than" in tally.problems[0]
+
+
+@pytest.mark.parametrize("levels", [240, 400, 1_000, 3_000])
+def test_a_row_that_nests_too_deep_to_be_written_is_named_and_left_out(
+    tmp_path: Path, levels: int
+):
+    main = Transcript(tmp_path / "s.jsonl", session="s", cwd="/p")
+    for words in ("one", "two"):
+        main.prompt(words)
+        answer(main, f"m-{words}", text(words))
+    write(main)
+    deep = '{"a":' * levels + "1" + "}" * levels
+    row = '{"type":"assistant","uuid":"u","sessionId":"s","message":{"id":"d","content":[%s]}}'
+    block = f'{{"type":"tool_use","id":"t","name":"x","input":{deep}}}'
+    beside = tmp_path / "messages.jsonl"
+    beside.write_text(f'{{"role":"user","content":"x","metadata":{deep}}}')
+    with main.path.open("a") as stream:
+        stream.write(row % block + "\n")
+    out = tmp_path / "out" / "states.jsonl"
+    manifest = ingest(
+        sources([tmp_path]), out, redactor=Redactor(scan=False), terms=Terms(), outcomes={}
+    )
+    assert manifest["rows"] == 2
+    told = {Path(file["file"]).name: file for file in manifest["files"]}
+    assert (told["s.jsonl"]["verdict"], told["s.jsonl"]["bad"]) == ("damaged", 1)
+    assert "line 5" in told["s.jsonl"]["problems"][0]
+    assert told["messages.jsonl"]["verdict"] == "foreign"
 
 
 def test_a_copy_with_other_uuids_counts_once_by_the_ids_of_its_answers(tmp_path: Path):

@@ -164,8 +164,9 @@ def test_a_long_context_keeps_the_question_and_the_newest(tmp_path: Path):
     states += [state(str(n), str(n - 1), text(f"step {n} " + "y" * 300)) for n in range(1, 20)]
     path.write_text("".join(json.dumps(row) + "\n" for row in states))
     opened = StateFile(path)
-    messages, cut = opened.context(opened.row("19"), budget=1_000)
+    messages, cut, told_by = opened.context(opened.row("19"), budget=1_000)
     assert cut
+    assert [row["id"] for row in told_by] == ["19", "18", "17", "16", "0"]
     assert [message["content"][:7] for message in messages] == [
         "why?",
         "step 16",
@@ -176,7 +177,25 @@ def test_a_long_context_keeps_the_question_and_the_newest(tmp_path: Path):
     assert opened.context(anew, budget=1_000) == (
         [{"role": "user", "content": "it was so"}],
         False,
+        [anew],
     )
+
+
+def test_a_row_names_each_session_that_its_context_and_its_hint_tell(tmp_path: Path):
+    """Each of them can then be withdrawn, and is on one side of the split."""
+    first = state("f", None, text("Mistral it is"), added=asked("a launch word?"), session="old")
+    first |= {"licence": "CC0-1.0", "consent": False}
+    fork = [MENDED[0] | {"after": "f"}, MENDED[1]]
+    (row,) = made_of(tmp_path, [first, *fork], as_text=True)
+    assert "Mistral" in row["prompt"]
+    assert row["provenance"]["sessions"] == ["old", "s"]
+    assert (row["licence"], row["consent"]) == ("CC0-1.0 AND MIT", False)
+    assert row["provenance"]["generator"] == "m-1"
+    lost = state("a", None, text("lr 10"), added=asked("train"), **judged("discarded"))
+    kept = state("b", None, text("lr 0.1"), added=asked("train"), **judged("kept"), session="t")
+    (hinted,) = made_of(tmp_path, [lost, kept], Kind.HINTS)
+    assert "lr 0.1" in hinted["hint"]
+    assert hinted["provenance"]["sessions"] == ["s", "t"]
 
 
 def test_sessions_are_split_whole_and_no_row_is_of_both_sides(tmp_path: Path):

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from harness.artifacts.jsonl import parse_line
+from harness.artifacts.jsonl import loads, parse_line
 from harness.traces.book import Book
 from harness.traces.file_lines import LONGEST, file_lines
 from harness.traces.row_counts import RowCounts
-from harness.traces.seen_before import origin, own_id
+from harness.traces.seen_before import forked_from, origin, own_id
 from harness.traces.states import (
     State,
     Thread,
@@ -91,7 +91,7 @@ class _File:
         line = b"\n"
         for self._line, line in enumerate(file_lines(path), 1):
             try:
-                row = orjson.loads(line)
+                row = loads(line)
             except orjson.JSONDecodeError:
                 rows, whole = self._bad(line)
                 for row in rows:
@@ -161,6 +161,8 @@ class _File:
             return None
         again = self._counts.place(row, is_message=True)
         thread = self._thread(row)
+        if "forkedFrom" in row:
+            thread.forked_from = forked_from(row)
         if kind == "assistant":
             late = self._counts.answer(id(thread), message, counted=counted)
             return None if again else self._answer(thread, row, message, late=late)

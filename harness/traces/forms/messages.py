@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from harness.artifacts.jsonl import loads
 from harness.traces.book import Book
 from harness.traces.chat import Chat
 from harness.traces.file_lines import file_lines
@@ -58,7 +59,7 @@ def _objects(line: bytes, number: int, tally: Tally) -> list[dict[str, Any]]:
         tally.blank += 1
         return []
     try:
-        value = orjson.loads(line)
+        value = loads(line)
     except orjson.JSONDecodeError:
         tally.bad += 1
         tally.torn = not line.endswith(b"\n")

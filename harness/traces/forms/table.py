@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from harness.artifacts.jsonl import parse_line
+from harness.artifacts.jsonl import loads, parse_line
 from harness.errors import UsageError
 from harness.traces.book import Book
 from harness.traces.documents import LARGEST, read_document
@@ -67,7 +67,7 @@ def form_of(path: Path) -> tuple[Form | None, list[dict[str, Any]]]:
 
 def _objects(line: bytes) -> list[dict[str, Any]]:
     try:
-        value = orjson.loads(line)
+        value = loads(line)
     except orjson.JSONDecodeError:
         return [row for row in parse_line(line, is_row).rows if row]
     found = value if isinstance(value, list) else [value]
