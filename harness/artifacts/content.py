@@ -44,7 +44,7 @@ def open_regular(path: Path, *, follow: bool = True, below: Path | None = None) 
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise UsageError(
-            f"{path} is not a regular file.", hint="Remove it, or put a file in its place."
+            f"{path} is not a regular file.", hint="Name a file, or put one in its place."
         )
     return os.fdopen(descriptor, "rb")
 

@@ -8,7 +8,8 @@ from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.cli.reading import reading
-from harness.domain.statuses import GateMode, SandboxKind
+from harness.decisions.experiments import decide
+from harness.domain.statuses import DecisionKind, GateMode, SandboxKind
 from harness.errors import RefusedError, UsageError
 from harness.ledger.facts import GateModeSet
 from harness.sandbox.select import choose
@@ -55,11 +56,22 @@ def set_command(mode: str, reason: str, project: Path, as_json: bool) -> None:
         raise UsageError("--reason is empty.", hint="Say why; the ledger keeps it.")
     if mode == GateMode.FULL_AUTO:
         _require_sandbox()
-    with changing(project) as opened:
+    with changing(project) as opened, opened.ledger.transaction():
         plan = opened.plan()
         before, _ = opened.ledger.gate_mode(plan)
         opened.ledger.append(
             GateModeSet(plan=plan.name, mode=mode, before=before, by=by, reason=reason.strip())
+        )
+        decide(
+            opened,
+            kind=DecisionKind.MODE,
+            experiment=None,
+            by=by,
+            context=f"Gate mode of plan {plan.name}, version {plan.version}: {before}.",
+            choice=f"{mode} from the loop's next step on, until the plan is approved again.",
+            alternatives=f"Leave it at {before}.",
+            reason=reason.strip(),
+            confidence="high",
         )
     document = {"plan": plan.name, "mode": mode, "before": before, "by": by, "reason": reason}
     emit(document, f"{plan.name}: {before} -> {mode}; {_NEXT}", as_json=as_json)

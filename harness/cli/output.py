@@ -16,7 +16,7 @@ from harness.domain.plain_text import TableText, one_line, plain, plain_json
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.errors import UsageError
-from harness.files import pretty_json
+from harness.files import atomic_write, pretty_json
 
 if TYPE_CHECKING:
     import difflib
@@ -30,6 +30,31 @@ class WholeNumber(click.IntRange):
     """Of click's, named as a person names it: "'two' is not a valid whole number"."""
 
     name = "whole number"
+
+
+class NewFile(click.Path):
+    """A file to write, in a folder that is there."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value == "":
+            self.fail("it is empty; expected the name of a file.", param, ctx)
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.parent.is_dir():
+            self.fail(f"{path.parent} is no folder that is there.", param, ctx)
+        return path
+
+
+def write_new(path: Path, data: bytes | str) -> None:
+    """Raises UsageError where no file can be made there, as in /proc."""
+    try:
+        atomic_write(path, data)
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror}.", hint="Name a file in another folder."
+        ) from error
 
 
 def project_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,15 @@ import click
 
 from harness.artifacts.content import read_text
 from harness.cli.changing import changing
-from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
+from harness.cli.output import (
+    CommandGroup,
+    NewFile,
+    emit,
+    environment,
+    json_option,
+    project_option,
+    write_new,
+)
 from harness.cli.person import require_person
 from harness.cli.reading import reading
 from harness.decisions.lessons import activate, candidate_line, history, refused, retire
@@ -18,7 +26,6 @@ from harness.decisions.priors import CHECK_SECONDS, CheckedPrior, check_priors
 from harness.decisions.shared_priors import PRIVATE_WORDS, export_priors, import_priors
 from harness.domain.rules import FORMS, read_rule
 from harness.errors import UsageError
-from harness.files import atomic_write
 from harness.ledger.facts import Prior, PriorStatus
 
 
@@ -84,9 +91,12 @@ def add(
             supersedes=supersedes,
             enforces=enforced,
         )
+    emit(_plain(prior), *_recorded(prior), as_json=as_json)
+
+
+def _recorded(prior: Prior) -> list[str]:
     lines = [f"recorded {prior.id}: {prior.lesson}"]
-    lines += [candidate_line(prior)] if enforced else []
-    emit(_plain(prior), *lines, as_json=as_json)
+    return [*lines, candidate_line(prior)] if prior.enforces else lines
 
 
 _REASON = click.option("--reason", required=True, help="Why; it is recorded.")
@@ -162,7 +172,7 @@ def check_command(prior: Sequence[str], seconds: float, project: Path, as_json: 
 @command.command("export")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NewFile(),
     required=True,
     metavar="FILE",
     help="The file to write.",
@@ -179,9 +189,10 @@ def export_command(out: Path, project: Path, as_json: bool) -> None:
         listed = opened.layout.root / PRIVATE_WORDS
         words = read_text(listed).splitlines() if listed.exists() else []
         made = export_priors(opened, words)
-    atomic_write(out, made.text)
+    write_new(out, made.text)
     document = {"written": str(out), "priors": made.taken, "left_out": made.left_out}
-    lines = [f"wrote {len(made.taken)} priors to {out}"]
+    several = "" if len(made.taken) == 1 else "s"
+    lines = [f"wrote {len(made.taken)} prior{several} to {out}"]
     if made.left_out:
         lines.append(f"left out, for a private word: {', '.join(made.left_out)}")
     emit(document, *lines, as_json=as_json)
@@ -202,7 +213,7 @@ def import_command(file: Path, checks: bool, project: Path, as_json: bool) -> No
         "recorded": [_plain(prior) for prior in made.recorded],
         "known": list(made.known),
     }
-    lines = [f"recorded {prior.id}: {prior.lesson}" for prior in made.recorded]
+    lines = [line for prior in made.recorded for line in _recorded(prior)]
     lines += [f"stands here already: {lesson}" for lesson in made.known]
     emit(document, *(lines or ["the file has no prior"]), as_json=as_json)
 

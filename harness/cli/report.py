@@ -13,12 +13,19 @@ from harness.claims.judge import judged
 from harness.claims.known_facts import HOLDS
 from harness.claims.sentences import sentences
 from harness.cli.chosen import require_id
-from harness.cli.output import emit, environment, json_option, project_option, tell
+from harness.cli.output import (
+    NewFile,
+    emit,
+    environment,
+    json_option,
+    project_option,
+    tell,
+    write_new,
+)
 from harness.cli.person import require_person
 from harness.cli.reading import reading
 from harness.domain.plain_text import inline, prose
 from harness.errors import RefusedError, UsageError
-from harness.files import atomic_write
 from harness.gates.claim_facts import known_facts
 from harness.ledger.project import Project
 from harness.runs.train_job import counts_as_code
@@ -29,6 +36,7 @@ from harness.views.report_html import html
 from harness.views.report_pdf import pdf
 
 _FIGURES = (".html", ".htm", ".pdf")
+_PAGES = (".md", ".markdown", ".txt", "")
 _CODE = (
     "{out} lies in the project and counts as its code: the next `harness try` would train again."
     " Move it below .harness/, outside of the project, or into .gitignore."
@@ -39,7 +47,7 @@ _CODE = (
 @click.argument("experiments", nargs=-1, metavar="[EXP...]")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NewFile(),
     default=None,
     metavar="FILE",
     help="Write it to FILE: .html or .pdf with figures, else Markdown. Must be run by a person.",
@@ -79,11 +87,7 @@ def command(
         )
     if out is not None:
         require_person("report --out", environment(), needs_terminal=False)
-        if not out.parent.is_dir():
-            raise UsageError(
-                f"--out is {str(out)!r}, and {out.parent} is no folder.",
-                hint="Name a file in a folder that is there.",
-            )
+        _require_form(out, card)
     with reading(project) as opened:
         if card is not None:
             text = model_card(opened, experiments[0]) if card == "model" else dataset_card(opened)
@@ -94,7 +98,7 @@ def command(
             words = None if prose is None else _checked(opened, prose)
             text, made = _made(opened, document, words, out)
         if out is not None:
-            atomic_write(out, made)
+            write_new(out, made)
         as_code = out is not None and counts_as_code(opened, out)
     if out is None:
         emit(document, text, as_json=as_json)
@@ -102,6 +106,17 @@ def command(
     if as_code:
         tell(_CODE.format(out=out))
     emit({**document, "written": str(out)}, f"wrote {out}", as_json=as_json)
+
+
+def _require_form(out: Path, card: str | None) -> None:
+    forms = _PAGES if card else (*_PAGES, *_FIGURES)
+    if out.suffix.lower() not in forms:
+        what = "a card" if card else "a report"
+        raise UsageError(
+            f"--out is {str(out)!r}; expected a name for {what} that ends with"
+            f" {', '.join(filter(None, forms))} or nothing.",
+            hint=f"E.g. `--out {out.with_suffix('.md')}`.",
+        )
 
 
 def _require_experiment(name: str) -> None:

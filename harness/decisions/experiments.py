@@ -19,6 +19,7 @@ from harness.domain.statuses import (
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.ledger.facts import ApprovedPlan, Decision, HandOff, HandOffWritten
 from harness.ledger.project import Project
+from harness.traces.secrets import without_secrets
 
 AGENTS = frozenset(ROLE_BY_NAME)
 PERSONS = frozenset(
@@ -29,6 +30,7 @@ PERSONS = frozenset(
         DecisionKind.PROMOTE,
         DecisionKind.ROLLBACK,
         DecisionKind.LOWER,
+        DecisionKind.MODE,
     }
 )
 """What only a person decides."""
@@ -347,7 +349,8 @@ def _unfinished(
 def write_hand_off(
     project: Project, *, text: str, by: str, session: str | None, experiment: str | None = None
 ) -> HandOff:
-    """Record `text` for the next session's briefing, by default about the undecided experiment.
+    """Record `text` for the next session's briefing, by default about the undecided experiment,
+    without keys in known forms: the page of it is kept with the project.
 
     Raises UsageError for a text that is empty or too long, NotFoundError for an unknown experiment.
     """
@@ -355,7 +358,7 @@ def write_hand_off(
         current = undecided_experiment(project)
         experiment = current.id if current else None
     stripped = (
-        plain(text).strip() if isinstance(text, str) else text
+        without_secrets(plain(text)).strip() if isinstance(text, str) else text
     )  # of an agent's tool it is any JSON
     fact = HandOffWritten(by=by, session=session, text=stripped, experiment=experiment)
     stored = project.ledger.append(fact)

@@ -10,6 +10,7 @@ from harness.errors import RefusedError, UsageError
 from harness.ledger.facts import PhaseNoted, PhasePassed, PhaseReopened
 from harness.ledger.phases import PhaseView, are_gates, due_phase, phase_views
 from harness.ledger.project import Project
+from harness.traces.secrets import without_secrets
 
 MOST_BY_AGENTS = 2
 """Times that agents may open a phase again under one plan; a person may as often as they like."""
@@ -54,7 +55,7 @@ def note_phase(
             phase=view.name,
             by=by,
             session=session,
-            text=plain(text).strip(),
+            text=without_secrets(plain(text)).strip(),
             sources=[plain(one).strip() for one in sources if one.strip()],
         )
     )

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from harness import process
 from harness.domain.commands import for_helpers, with_interpreter
 from harness.errors import NotFoundError
-from harness.ledger.facts import Prior
+from harness.ledger.facts import Prior, PriorStatus
 from harness.ledger.project import Project
 
 CHECK_SECONDS = 120.0
@@ -66,7 +66,9 @@ def check_priors(
                 hint="`harness priors list` shows those that exist.",
             )
     chosen = [known[name] for name in named] or [
-        prior for prior in known.values() if prior.superseded_by is None
+        prior
+        for prior in known.values()
+        if prior.superseded_by is None and prior.status is not PriorStatus.RETIRED
     ]
     return [_check(project, prior, environment, seconds) for prior in chosen]
 

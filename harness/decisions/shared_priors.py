@@ -44,15 +44,15 @@ class Imported:
 
 def export_priors(project: Project, private: Iterable[str]) -> Exported:
     """The priors in force, without those that hold a private word."""
-    words = [folded for word in private if (folded := _folded(word))]
+    words = [word.strip() for word in private if word.strip()]
     name = project.settings.project_id
-    if any(word in _folded(name) for word in words):
+    if _holds(words, name):
         name = UNNAMED
     taken, left_out = [], []
     for prior in project.ledger.priors(standing=True):
         texts = [prior.lesson, prior.evidence, prior.rule, prior.by, *(prior.check or ())]
         texts += filter(None, (prior.enforces, prior.answers))
-        if any(word in _folded(" ".join(texts)) for word in words):
+        if _holds(words, " ".join(texts)):
             left_out.append(prior.id)
         else:
             taken.append(prior)
@@ -79,6 +79,12 @@ def _plain(project: str, prior: Prior) -> dict[str, Any]:
     }
 
 
+def _holds(words: Iterable[str], text: str) -> bool:
+    """Whether a private word is in it; one without letters and digits as it stands."""
+    folded = _folded(text)
+    return any(_folded(word) in folded if _folded(word) else word in text for word in words)
+
+
 def _folded(text: str) -> str:
     """Letters and digits alone: "ACME Corp." is in "acme_corp_rows"."""
     spread = unicodedata.normalize("NFKC", text).casefold()
@@ -93,25 +99,32 @@ def import_priors(project: Project, text: str, *, by: str, checks: bool) -> Impo
     before = [one for one in project.ledger.priors() if one.superseded_by is None]
     here = {_key(one.lesson, one.rule) for one in before}
     recorded, known = [], []
-    for one in entries:
-        if _key(one["lesson"], one["rule"]) in here:
-            known.append(one["lesson"])
-            continue
-        here.add(_key(one["lesson"], one["rule"]))
-        origin = f"From {one['project']}, {one['id']}, recorded {one['at']} by {one['by']}."
-        room = LONGEST_HAND_OFF - len(origin) - 2
-        recorded.append(
-            project.ledger.record_prior(
-                lesson=one["lesson"],
-                evidence=f"{origin}\n{one['evidence'][:room]}",
-                rule=one["rule"],
-                check=one["check"] if checks else None,
-                enforces=one.get("enforces"),
-                answers=one.get("answers"),
-                by=by,
+    with (
+        project.ledger.transaction()
+    ):  # a prior that the ledger refuses takes back those before it
+        for one in entries:
+            if _key(one["lesson"], one["rule"]) in here:
+                known.append(one["lesson"])
+                continue
+            here.add(_key(one["lesson"], one["rule"]))
+            recorded.append(
+                project.ledger.record_prior(
+                    lesson=one["lesson"],
+                    evidence=_evidence(one),
+                    rule=one["rule"],
+                    check=one["check"] if checks else None,
+                    enforces=one.get("enforces"),
+                    answers=one.get("answers"),
+                    by=by,
+                )
             )
-        )
     return Imported(recorded=tuple(recorded), known=tuple(known))
+
+
+def _evidence(one: Mapping[str, Any]) -> str:
+    """Where it is from, then what it rests on, as far as that fits."""
+    origin = f"From {one['project']}, {one['id']}, recorded {one['at']} by {one['by']}."
+    return f"{origin}\n{one['evidence']}"[:LONGEST_HAND_OFF]
 
 
 def _key(lesson: str, rule: str) -> tuple[str, str]:
@@ -122,7 +135,7 @@ def _read(text: str) -> Sequence[Mapping[str, Any]]:
     hint = "Write it with `harness priors export --out FILE`."
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"The file is not JSON: {error}.", hint=hint) from error
     if not isinstance(document, dict) or document.get("form") != FORM:
         raise UsageError(f"The file is no list of priors; expected the form {FORM!r}.", hint=hint)

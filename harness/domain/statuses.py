@@ -46,6 +46,7 @@ class DecisionKind(StrEnum):
     PHASE = "PHASE"  # a phase was passed or opened again
     STOP = "STOP"  # a run that trails its parent was ended
     WATCHDOG = "WATCHDOG"  # a session that found out nothing was nudged or ended
+    MODE = "MODE"  # a person said what the loop may decide by itself
     LOWER = "LOWER"  # a person ran agents' code with less isolation than works here
 
 

@@ -95,7 +95,9 @@ def _objective(overview: Overview) -> list[str]:
         return ["No plan is approved."]
     oracle: dict[str, Any] = plan.content.get("oracle") or {}
     tiers = ", ".join(
-        f"{inline(str(name))} {value}" for name, value in (oracle.get("tiers") or {}).items()
+        f"{inline(str(name))} {value}"
+        for name, value in (oracle.get("tiers") or {}).items()
+        if value is not None
     )
     return [
         inline(str(plan.content.get("objective", plan.name)), 800),

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.errors import UsageError
-from harness.traces.secrets import is_secret_name, secrets_in
+from harness.traces.secrets import SECRET, is_secret_name, secrets_in
 
-SECRET, EMAIL, USER = "[SECRET]", "[EMAIL]", "[USER]"
+EMAIL, USER = "[EMAIL]", "[USER]"
 NAME, OWN = "[NAME]", "[REDACTED]"
 _EMAIL = re.compile(r"(?<![\w.%+-])(?!git@)[\w.%+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}\b")
 _HOME = re.compile(

@@ -19,6 +19,8 @@ else:
     util = later("detect_secrets.core.plugins.util")
     heuristic = later("detect_secrets.filters.heuristic")
 
+SECRET = "[SECRET]"
+"""What stands in its place."""
 _BLOCK = "private key"
 _PEM = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
@@ -78,6 +80,15 @@ def secrets_in(text: str, *, scan: bool = True) -> Iterator[tuple[str, str]]:
             yield "assigned secret", found[3]
     if scanner is not None:
         yield from scanner.values(text, assigns=assigns)
+
+
+def without_secrets(text: str) -> str:
+    """`text` with a word in brackets for each whose form stands here."""
+    values = {value for _, value in secrets_in(text, scan=False)}
+    # The longest first: one secret may be a part of another.
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, SECRET)
+    return text
 
 
 def _names_secrets(text: str) -> bool:

@@ -32,6 +32,11 @@ def test_a_person_sets_the_mode_with_a_reason(journey: Journey) -> None:
     assert "I want to see each one." in shown
     status = journey.harness("status", "--json").document
     assert status["plan"]["gates"] == "supervised"
+    (decision,) = journey.harness("decisions", "--json").document["decisions"]
+    assert (decision["kind"], decision["reason"]) == ("MODE", "I want to see each one.")
+    assert "could None" not in journey.harness("status", "--briefing").stdout
+    log = (journey.root / ".harness/memory/DECISION_LOG.md").read_text("utf-8")
+    assert "supervised from the loop's next step on" in log
     refused = journey.harness(*words, CLAUDECODE="1")
     assert refused.exit_code == 2
     assert journey.harness("gates", "set", "auto").exit_code == 2

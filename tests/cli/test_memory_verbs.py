@@ -110,6 +110,15 @@ def test_a_hand_off_reaches_the_next_briefing(journey: Journey) -> None:
     assert journey.harness("ledger", "verify").exit_code == 0
 
 
+def test_a_note_keeps_no_key(journey: Journey) -> None:
+    key = "sk-ant-" + "api03-" + "q9Zt" * 6
+    answer = journey.harness("handoff", "--note", f"The service took {key}.", "--json", **INSIDE)
+    assert answer.exit_code == 0, answer.stderr
+    page = (journey.root / answer.document["written"]).read_text("utf-8")
+    assert "The service took [SECRET]." in page
+    assert key not in page + journey.harness("recall", "service").stdout
+
+
 def test_a_hand_off_from_standard_input(journey: Journey) -> None:
     command = [sys.executable, "-m", "harness", "handoff", "-"]
     done = subprocess.run(
@@ -186,6 +195,8 @@ def test_priors_are_added_by_a_person_listed_and_checked(journey: Journey) -> No
         ("p-0001", "p-0002"),
         ("p-0002", None),
     ]
+    assert journey.harness("priors", "retire", "p-0002", "--reason", "No more.").exit_code == 0
+    assert journey.harness("priors", "check", "--json").document["checks"] == []
     odd = journey.harness("priors", "add", *PRIOR, "--check", "python 'x", "--json")
     assert (odd.exit_code, odd.document["error"]["code"]) == (2, "usage")
     assert journey.harness("ledger", "verify").exit_code == 0

@@ -52,6 +52,22 @@ def test_a_lesson_comes_to_another_project_and_a_private_word_does_not(
     assert second.harness("ledger", "verify").exit_code == 0
 
 
+SOUND: dict[str, str | None] = {
+    "project": "toy",
+    "id": "p-0001",
+    "lesson": "Warm up",
+    "evidence": "exp-0001",
+    "rule": "Warm up.",
+    "check": None,
+    "by": "human:ada",
+    "at": "2026-01-01T00:00:00.000Z",
+}
+
+
+def shared(*priors: dict[str, str | None]) -> str:
+    return json.dumps({"form": "experiment-harness priors 1", "priors": priors})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -59,6 +75,9 @@ def test_a_lesson_comes_to_another_project_and_a_private_word_does_not(
         ("{}", "no list of priors"),
         ('{"form": "experiment-harness priors 1"}', "no list `priors`"),
         ('{"form": "experiment-harness priors 1", "priors": [{"lesson": "x"}]}', "evidence"),
+        (shared(SOUND, SOUND | {"lesson": "x" * 400}), "lesson is 400"),
+        (shared(SOUND, SOUND | {"lesson": "Another", "rule": "r" * 5000}), "rule is 5000"),
+        ("[" * 100_000, "not JSON"),
     ],
 )
 def test_another_file_is_refused_whole(again: Again, tmp_path: Path, text: str, said: str) -> None:
@@ -69,6 +88,30 @@ def test_another_file_is_refused_whole(again: Again, tmp_path: Path, text: str, 
     assert answer.exit_code == 2
     assert said in answer.document["error"]["message"]
     assert journey.harness("priors", "list", "--json").document["priors"] == []
+
+
+def test_where_a_prior_is_from_may_be_long_and_a_rule_is_a_candidate(
+    again: Again, tmp_path: Path
+) -> None:
+    journey = again.journey()
+    path = tmp_path / "long.json"
+    rule = {"lesson": "Not so fast", "enforces": "deny command *fast*"}
+    path.write_text(shared(SOUND | {"project": "x" * 6000}, SOUND | rule), "utf-8")
+    answer = journey.harness("priors", "import", str(path))
+    assert answer.exit_code == 0, answer.stderr
+    assert "candidate p-0002: deny command *fast*" in answer.stdout
+    listed = journey.harness("priors", "list", "--json").document["priors"]
+    assert [one["status"] for one in listed] == ["active", "candidate"]
+
+
+def test_a_private_word_without_letters_is_kept_too(again: Again, tmp_path: Path) -> None:
+    journey = again.journey()
+    add(journey, "Rows of \u2605\u2605 repeat", "Group them.")
+    add(journey, "Warm up before a large rate", "Warm up.")
+    (journey.root / ".harness/private-words.txt").write_text("\u2605\u2605\n", "utf-8")
+    out = tmp_path / "priors.json"
+    made = journey.harness("priors", "export", "--out", str(out), "--json").document
+    assert (made["priors"], made["left_out"]) == (["p-0002"], ["p-0001"])
 
 
 def test_an_agent_takes_none_out_or_in(again: Again, tmp_path: Path) -> None:

@@ -41,6 +41,13 @@ def note(project: Project, text: str = "60 rows, two labels, no duplicate.") -> 
     note_phase(project, text=text, sources=[], by="data-engineer", session="data-0-1")
 
 
+def test_a_note_keeps_no_key(world: World) -> None:
+    key = "hf_" + "q9Zt" * 6
+    note(world.project, f"Rows come with {key}.")
+    (noted, _), *_ = world.project.ledger.phase_notes(world.project.plan().name)
+    assert noted.text == "Rows come with [SECRET]."
+
+
 def passed(project: Project, **more: Any) -> str:
     return pass_phase(project, by="harness", reason="Its evidence is there.", **more).name
 

@@ -169,6 +169,10 @@ def test_a_hand_off_of_a_session_is_about_its_experiment_and_no_other(project: P
     assert (said["error"]["code"], failed) == ("other_experiment", True)
     said, failed = call(context, "hand_off", text="Seed 2 diverged.")
     assert (said["experiment"], failed, told) == ("exp-0001", False, ["changed"])
+    key = "hf_" + "q9Zt" * 6
+    call(context, "hand_off", text=f"Use {key} for the data.")
+    assert project.ledger.hand_offs()[-1].text == "Use [SECRET] for the data."
+    call(context, "hand_off", text="Seed 2 diverged.")
     written = project.ledger.hand_offs()[-1]
     assert (written.by, written.session, written.text) == (
         "model-builder",

@@ -19,7 +19,7 @@ from harness.views.watching import in_lines, read_all
 
 ROWS = "".join(f"step {i} loss: 2.{i}\n" for i in range(1, 10))
 LATER = "step 50 loss: 1.5\n"
-NO_FILE = "run.log: run.log is not a regular file. Remove it, or put a file in its place."
+NO_FILE = "run.log: run.log is not a regular file. Name a file, or put one in its place."
 
 
 class Enough(Exception):
