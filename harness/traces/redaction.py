@@ -13,7 +13,7 @@ from harness.traces.secrets import SECRET, is_secret_name, secrets_in
 
 EMAIL, USER = "[EMAIL]", "[USER]"
 NAME, OWN = "[NAME]", "[REDACTED]"
-_EMAIL = re.compile(r"(?<![\w.%+-])(?!git@)[\w.%+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}\b")
+_EMAIL = re.compile(r"(?<![\w.%+-])(?!git@)[\w.%+-]+(?:@|%40)[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}\b")
 _HOME = re.compile(
     r"(/home/|/Users/|[A-Za-z]:(?:\\\\?|/)Users(?:\\\\?|/))([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)"
 )
@@ -92,7 +92,7 @@ class Redactor:
                 self.counts[f"secret: {found[value]}"] += count
         for pattern in self._patterns:
             text = self._replaced(pattern, OWN, text, "pattern")
-        if "@" in text:
+        if "@" in text or "%40" in text:
             text = self._replaced(_EMAIL, EMAIL, text, "e-mail address")
         if "ome" in text or "sers" in text:
             for pattern in (_HOME, _DASHED):

@@ -3,6 +3,7 @@
 Nothing is sent anywhere: its verification, which asks the services, is never called.
 """
 
+import base64
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -21,6 +22,8 @@ else:
 
 SECRET = "[SECRET]"
 """What stands in its place."""
+_Q = r"\\?[\"']?"
+_V = r"[^\s'\"$<{][^\s'\"]{3,}"
 _BLOCK = "private key"
 _PEM = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
@@ -36,16 +39,33 @@ _KNOWN: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("github token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})")),
     ("json web token", re.compile(r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?")),
     ("bearer token", re.compile(r"(?i)(?<=\bbearer )[\w.~+/-]{16,}=*")),
-    ("password in a url", re.compile(r"(?<=://)[^\s/:@\"'<>]+:[^\s/:@\"'<>]+(?=@)")),
+    ("gitlab token", re.compile(r"\bgl(?:pat|ptt|rt|dt|cbt|ft|imt|soat|agent)-[\w-]{20,}")),
+    ("npm token", re.compile(r"\bnpm_[A-Za-z0-9]{30,}")),
+    ("digitalocean token", re.compile(r"\bdo[opr]_v1_[a-f0-9]{40,}")),
+    ("google token", re.compile(r"\bya29\.[\w-]{20,}")),
+    ("vault token", re.compile(r"\bhv[bs]\.[\w-]{20,}")),
+    ("telegram token", re.compile(r"\b\d{8,10}:AA[\w-]{32,}")),
+    ("wandb key", re.compile(r"(?<=\bwandb login )[0-9a-f]{40,}")),
+    ("signature in a url", re.compile(r"(?<=[?&]sig=)[\w%+/-]{20,}")),
+    ("password in a url", re.compile(r"(?<=://)[^\s/:@\"'<>]*:[^\s/:@\"'<>]+(?=@)")),
+    (
+        "password of curl",
+        re.compile(rf"\bcurl\b[^\n;|]{{0,300}}?\s(?:-u|--user)[ =]?{_Q}[^\s:'\"$]+:({_V})"),
+    ),
+    ("password of netrc", re.compile(r"\blogin\s+\S{1,100}\s+password\s+(\S{4,})")),
+    ("cookie", re.compile(rf"(?i)\bcookie{_Q}:\s*{_Q}([\w.-]+=[^\n\"'\\]{{8,}})")),
 )
+"""(kind, form); a group is the secret, where there is one."""
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
+_BASIC = re.compile(r"(?i)\bbasic\s+([A-Za-z0-9+/]{8,}={0,2})")
 _WORD = (
-    r"(?:api[_-]?key|access[_-]?key|secret|token|passw(?:or)?d|passphrase|credential"
+    r"(?:api[_-]?key|access[_-]?key|account[_-]?key|secret|token|passw(?:or)?d|passphrase|credential"
     r"|private[_-]?key)"
 )
 _ASSIGNED = re.compile(
     rf"(?i)(?<![\w-])([\w.-]*{_WORD}[\w-]*)"
     r"(\\?[\"']?\s*[=:]\s*\\?[\"']?)"
-    r"([^\s\"'`,;\\(){}<>]{8,})"
+    r"([^\s\"'`,;\\(){}<>]{6,})"
 )
 _NAMED = re.compile(rf"(?i)(?:.*[_-])?{_WORD}s?\Z")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9_]*\Z")
@@ -57,6 +77,8 @@ _ASSIGNING = ("CloudantDetector", "IbmCloudIamDetector", "IbmCosHmacDetector", "
 _BY_LINE = ("KeywordDetector", "Base64HighEntropyString", "HexHighEntropyString")
 _PRIVATE_KEY = "PrivateKeyDetector"  # _PEM takes the whole block, not its first line
 _SHORTEST = 6
+_SHORTEST_KEY = 8
+_URL_SAFE = str.maketrans("+/", "-_")
 _EXTRA = f"`pip install 'experiment-harness[traces]'`, {FROM}"
 
 
@@ -73,7 +95,8 @@ def secrets_in(text: str, *, scan: bool = True) -> Iterator[tuple[str, str]]:
     scanner = _scanner() if scan else None
     for kind, pattern in _KNOWN:
         for found in pattern.finditer(text):
-            yield kind, found[0]
+            yield kind, found[found.lastindex or 0]
+    yield from _in_base64(text)
     assigns = _names_secrets(text)
     for found in _ASSIGNED.finditer(text) if assigns else ():
         if _is_secret(found[1], found[2], found[3]):
@@ -91,6 +114,26 @@ def without_secrets(text: str) -> str:
     return text
 
 
+def _in_base64(text: str) -> Iterator[tuple[str, str]]:
+    """Names with passwords in headers, and keys that stand encoded."""
+    for found in _BASIC.finditer(text):
+        if b":" in _decoded(found[1]):
+            yield "password in a header", found[1]
+    for found in _BASE64.finditer(text):
+        inner = _decoded(found[0])
+        if inner.isascii() and any(form.search(inner.decode()) for _, form in _KNOWN):
+            yield "key in base64", found[0]
+
+
+def _decoded(text: str) -> bytes:
+    """Empty for what is no base64."""
+    text = text.rstrip("=")
+    try:
+        return base64.urlsafe_b64decode(text.translate(_URL_SAFE) + "=" * (-len(text) % 4))
+    except ValueError:
+        return b""
+
+
 def _names_secrets(text: str) -> bool:
     lower = text.lower()
     return any(word in lower for word in _WORDS)
@@ -102,6 +145,8 @@ def is_secret_name(name: str, value: str) -> bool:
 
 
 def _is_secret(name: str, between: str, value: str) -> bool:
+    if len(value) < _SHORTEST_KEY and "pass" not in name.lower():
+        return False
     if value[0] in "$[%<" or value.isdigit() or "://" in value:
         return False
     mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)

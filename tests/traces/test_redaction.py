@@ -30,6 +30,19 @@ HIDDEN = {
     "load with {}": "hf_" + "abcdefghijklmnopqrstuvwxyzABCD",
     "{}": "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----",
     "see {} there": JWT,
+    'curl -H "Authorization: Basic {}" x': "YWRhOmh1" + "bnRlcjJodW50ZXIy",
+    "curl -s -u ada:{} https://x.io": "hunter2" + "secret",
+    "machine x.io login ada password {}": "abc123" + "XYZ",
+    "use {} here": "glpat-" + "AbCdEf1234567890abcd",
+    "log in with {}": "npm_" + "AbCdEf1234567890AbCdEf1234567890",
+    "{} of the cloud": "ya29." + "a0AfH6SMBx1234567890abcdef",
+    "bot {}": "110201543:" + "AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
+    "redis://{}@host:6379": ":p4ssw0rd" + "long",
+    "https://x.io/c?sv=2020&sig={}&se=1": "AbCdEf%2F1234567890" + "abcdef%3D",
+    "AccountName=x;AccountKey={};x": "Zm9vYmFyYmF6Zm9v" + "YmFyYmF6Zm9vYmFy==",
+    "Cookie: {}": "sessionid=38afes7a8f2b" + "3c4d5e6f",
+    "password: {}": "hunter" + "2",
+    "data: {}": "c2stYW50LWFwaTAzLUFCQ0RFRkdI" + "SUpLTE1OT1BRUlNUVVZXWFla",
     'api_key: "{}"  # pragma: allowlist secret': "zq8" + "Lm2Xw9",
 }
 
@@ -50,6 +63,8 @@ def test_a_secret_is_replaced_and_counted(form: str):
         "uuid '123e4567-e89b-12d3-a456-426614174000'",
         "git@github.com:ada/x.git, @decorator, version 1.2.3",
         "/home/user/project and /Users/runner/work",
+        "a basic understanding of curl -s https://x.io and a login with a password",
+        "cookie: true, harness/traces/forms/claude_code_of_the_long_and_winding_road",
     ],
 )
 def test_what_is_no_secret_stays(text: str):
