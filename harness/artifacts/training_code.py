@@ -12,6 +12,7 @@ from harness.artifacts.objects import load_object
 
 _PYTHON = ".py"
 _CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml", ".ini", ".cfg")
+_READ = (_PYTHON, ".ipynb", ".sh", *_CONFIGURATIONS)
 _WORD = re.compile(rb"\w+")
 
 
@@ -74,6 +75,16 @@ def loaded_by_name(
         ]
     words = {word for text in texts for word in _WORD.findall(text)}
     return {name for name in changed if PurePosixPath(name).stem.encode() in words}
+
+
+def words_of(snapshot: Snapshot, objects: Path) -> set[str]:
+    """Every word of its programs, notebooks and configurations. Raises ObjectDamagedError."""
+    texts = (
+        load_object(objects, digest)
+        for name, digest in snapshot.files.items()
+        if PurePosixPath(name).suffix in _READ
+    )
+    return {word.decode() for text in texts for word in _WORD.findall(text)}
 
 
 def imported_by(snapshot: Snapshot, objects: Path) -> set[str]:

@@ -17,6 +17,7 @@ from harness.artifacts.content import read_text
 from harness.artifacts.experiment_files import parse_result, render_result
 from harness.artifacts.front_matter import read_front_matter
 from harness.cli.answer import Answer
+from harness.cli.ask_first import ask_of_values, ask_to_go_on
 from harness.cli.changing import changing
 from harness.cli.chosen import chosen
 from harness.cli.evaluate import evaluate_answer
@@ -30,7 +31,7 @@ from harness.cli.output import (
     sandbox_for,
     tell,
 )
-from harness.cli.person import open_at_once, require_yes, stdin_is_terminal
+from harness.cli.person import open_at_once
 from harness.cli.train import set_option, train_answer
 from harness.cli.tried import Attempt, shown
 from harness.decisions.experiments import require_room
@@ -38,13 +39,12 @@ from harness.domain.findings import Finding
 from harness.domain.ids import names_experiment
 from harness.domain.plain_text import one_line
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import RunStatus, Split, Verdict
+from harness.domain.statuses import Split, Verdict
 from harness.errors import HarnessError, Interrupted, UsageError
 from harness.evaluation.scores import counted_runs
 from harness.evaluation.tries import Standings
 from harness.gates.findings import outcome_of
 from harness.ledger.project import Project
-from harness.plans.approved import plan_seeds
 from harness.runs.before_start import Startable
 from harness.runs.continued import Due, command_of, due
 from harness.runs.experiment_config import keep_config, read_values
@@ -110,9 +110,11 @@ def command(
             attempt.experiment = _open_one(opened, idea[0] if idea else None)
             words = words or command_of(opened, attempt.experiment)
         require_command(opened, words, sandbox, _again(line))
-        if not idea and not goes_on and not as_json:
-            _ask(opened, attempt.experiment, words, sandbox)
+        if line is None and not goes_on and not as_json:
+            ask_to_go_on(opened, attempt.experiment, words, sandbox)
         if line is not None:
+            if given and not as_json:
+                ask_of_values(opened, words, given, sandbox)
             parent = _parent(opened, parent)
             require_room(opened, opened.plan(), open_at_once(environment()))
             attempt.answers["new"] = answer = new_answer(
@@ -192,29 +194,6 @@ def _open_one(project: Project, named: str | None) -> str:
     experiment = chosen(project, named, "harness try --continue")
     require_no_program(project, experiment)
     return experiment
-
-
-def _ask(project: Project, experiment: str, words: Sequence[str] | None, sandbox: Sandbox) -> None:
-    """A person on a terminal, who may not know what a call without an idea does. Raises
-    RefusedError (not_confirmed)."""
-    if not (stdin_is_terminal() and sys.stdout.isatty()):
-        return
-    record, approved = project.ledger.experiment(experiment), project.plan()
-    wanted = len(plan_seeds(approved, record))
-    runs = counted_runs(project.ledger.runs(experiment))
-    done = sum(run.status is RunStatus.COMPLETED for run in runs)
-    trained = f"{done} of its {wanted} seeds are trained"
-    begins = {
-        Due.TRAIN: f"it trains the seeds that lack a run of the code as it is ({trained})",
-        Due.TAKE: f"it trains nothing ({trained}) and takes predict as it is now",
-        Due.NOTHING: f"it trains nothing ({trained})",
-    }[due(project, experiment, admitted(project, approved, words, sandbox=sandbox).argv)]
-    shown = (
-        f"No idea was given, and {experiment} is open: {one_line(record.hypothesis)}\n"
-        f"To go on with it: {begins}, scores what has no score, and asks the gate.\n"
-        'A new idea is another call: `harness try "IDEA"`.'
-    )
-    require_yes(shown, f"Go on with {experiment}?")
 
 
 def _again(line: str | None) -> str:

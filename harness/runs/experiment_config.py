@@ -5,15 +5,19 @@ the run logger (`log.config`), and may leave them. Without one it is written fro
 options, so nobody is held up, and nothing is written after the fact.
 """
 
+import difflib
+import functools
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from harness.artifacts.code_snapshot import Snapshot
 from harness.artifacts.content import decode, linked, read_bytes, read_text, write_below
 from harness.artifacts.front_matter import plain_scalar, quote, read_yaml
-from harness.artifacts.objects import load_object, store_bytes
+from harness.artifacts.objects import ObjectDamagedError, load_object, store_bytes
+from harness.artifacts.training_code import words_of
 from harness.contract.artifacts import BY_NAME
 from harness.domain.findings import Finding
 from harness.errors import HarnessError, NotFoundError, UsageError
@@ -23,6 +27,8 @@ from harness.ledger.project import Project
 _KEY = re.compile(r"[A-Za-z_][\w.-]*")
 _WORD = re.compile(r"[A-Za-z_][\w./-]*")
 _HEAD = "# Written by `harness train` from its command.\n"
+_CLOSE = 0.75
+"""How near a word of the code is to be named, of 1."""
 _CONFIG = BY_NAME["config"].path
 _LONGEST = 64_000
 """Bytes: a variable of a process has at most 128 KiB."""
@@ -94,6 +100,30 @@ def unread(asked: Mapping[str, str], words: Sequence[str], names: Sequence[str])
         f'Read it there, `log.config.get("{names[0]}", ...)`; or hand it to the command:'
         f" `-- {shlex.join(words)} {first}`.",
         names=list(names),
+    )
+
+
+def unnamed(
+    asked: Mapping[str, str], words: Sequence[str], code: Snapshot, objects: Path
+) -> str | None:
+    """What is said, before anything is trained, of those of `asked` that `code` can hardly read:
+    none of its files has the word, and the command no such option. None when there are none."""
+    options = options_of(words)
+    due = [key for key in asked if key not in options]
+    try:
+        known = words_of(code, objects) if due else set()
+    except ObjectDamagedError:  # training names it
+        return None
+    lost = [key for key in due if key.rpartition(".")[2].replace("-", "_") not in known]
+    if not lost:
+        return None
+    close = functools.partial(difflib.get_close_matches, n=1, cutoff=_CLOSE)
+    near = [one for key in lost for one in close(key, sorted(known))]
+    meant = f" (is {', '.join(near)} meant?)" if near else ""
+    said = ", ".join(f"{key}={asked[key]}" for key in lost)
+    return (
+        f"--set {said}: no file of the code has the word {', '.join(lost)}{meant}, so training"
+        " reads it only where it takes all values at once."
     )
 
 

@@ -23,7 +23,7 @@ from harness.runs.endings import (
     Interrupts,
     findings_of,
 )
-from harness.runs.experiment_config import keep_config, unread
+from harness.runs.experiment_config import keep_config, unnamed, unread
 from harness.runs.fan_out import FanOut, Pace
 from harness.runs.launchers.launcher import Engine
 from harness.runs.launchers.on_node import began
@@ -124,6 +124,9 @@ def _ready(
     if engine is None or engine.name == LOCAL:
         _require_startable(job)
     job = with_config(job, job.argv, values, on_event)
+    told = unnamed(values, job.argv, job.snapshot, job.project.layout.objects)
+    if told is not None:
+        on_event({"kind": "value_unnamed", "text": told})
     return _as_before(replace(job, asked=values), on_event)
 
 
@@ -291,7 +294,9 @@ def _train_seeds(
             log = layout.run(run.experiment, run.id, "stderr")
             findings += findings_of(run, job.ran_by, layout.relative(log))
             if report.unread and seed == missing[0]:
-                findings.append(unread(job.asked, job.argv, report.unread))
+                told = unread(job.asked, job.argv, report.unread)
+                findings.append(told)
+                task.on_event({"kind": told.code, "text": f"{told.message} {told.hint}"})
             if run.status is not RunStatus.COMPLETED:
                 break
     return _report(job, wanted, done, findings)

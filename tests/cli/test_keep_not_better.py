@@ -53,6 +53,17 @@ def test_a_value_of_set_that_no_program_reads_is_named(story: Story) -> None:
     text = " ".join(story.said["first"].stdout.split())
     assert "noticed [value_not_read] --set lr=0.01 stands in config.yaml" in text
     assert "`-- python train.py --lr 0.01`" in text
+    lines = story.said["first"].stderr.splitlines()
+    told = [
+        next(place for place, line in enumerate(lines) if words in line)
+        for words in (
+            "no file of the code has the word lr",
+            "run-01 seed",
+            "nothing shows that training used it",
+            "run-02 seed",
+        )
+    ]
+    assert told == sorted(told), "before the training, and again before its second seed"
 
 
 def test_without_a_reason_what_is_not_better_is_not_kept_and_no_look_is_spent(

@@ -170,19 +170,32 @@ def test_what_is_done_is_not_done_again(mended: Story) -> None:
     assert "verdict PASS" in " ".join(mended.said["once more"].stdout.split())
 
 
+def test_a_value_that_no_file_names_opens_nothing_without_a_word_of_the_person(
+    wrong: Story,
+) -> None:
+    ended, seen = on_terminal(wrong, "\n", "try", IDEA, "--set", "sede=1")
+    assert ended == 2, seen
+    assert "no file of the code has the word sede (is seed meant?)" in seen
+    assert "Open the experiment and train?" in seen
+    assert wrong("list later", "experiment", "list", "--json").document["total"] == 0
+
+
+def on_terminal(story: Story, typed: str, *words: str) -> tuple[int, str]:
+    return talk_in_terminal(
+        [sys.executable, "-m", "harness", *words],
+        cwd=story.journey.root,
+        env=story.journey.environment(PYTHONPATH=str(Path(__file__).parents[2])),
+        asked="anything else refuses.",
+        typed=typed,
+    )
+
+
 @pytest.mark.parametrize(("typed", "code"), [("\n", 2), ("yes\n", 0)])
 def test_on_a_terminal_a_call_without_an_idea_asks_first(
     mended: Story, typed: str, code: int
 ) -> None:
-    journey = mended.journey
     before = mended("before", "experiment", "show", "--json").document["evaluations"]
-    ended, seen = talk_in_terminal(
-        [sys.executable, "-m", "harness", "try"],
-        cwd=journey.root,
-        env=journey.environment(PYTHONPATH=str(Path(__file__).parents[2])),
-        asked="anything else refuses.",
-        typed=typed,
-    )
+    ended, seen = on_terminal(mended, typed, "try")
     assert ended == code, seen
     assert f"exp-0001 is open: {IDEA}" in seen
     assert "it trains nothing (1 of its 1 seeds are trained)" in seen
