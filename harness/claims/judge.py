@@ -1,6 +1,6 @@
 """Judge the claims of a text: recomputed, logged, contradicted or unsupported, with evidence."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from harness.artifacts.experiment_files import Claim
@@ -9,6 +9,7 @@ from harness.claims.checks import CHECKS, Answer, check_value, missing, of_plan
 from harness.claims.comparison_words import compared_claims
 from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts, named_keys
 from harness.claims.number_roles import ASSERTS, Reference
+from harness.claims.parsed_sentence import parse_sentence
 from harness.claims.row_words import row_claims
 from harness.claims.run_counts import CountedClaim, count_claims, read_here
 from harness.claims.sentences import Sentence
@@ -226,11 +227,7 @@ def judged(text: list[Sentence], known: KnownFacts, *, file: str) -> list[Judged
     """The claims of a text's sentences, in their order."""
     claims: list[JudgedClaim] = []
     for sentence in text:
-        counted = [
-            *count_claims(sentence, known),
-            *row_claims(sentence, known),
-            *compared_claims(sentence, known),
-        ]
+        counted = _counted(sentence, known)
         claims += [_judged_count(one, sentence, file) for one in counted]
         claims += [
             judge_statement(statement, known, file=file)
@@ -238,6 +235,25 @@ def judged(text: list[Sentence], known: KnownFacts, *, file: str) -> list[Judged
             if not read_here(counted, statement.figure.start)
         ]
     return claims
+
+
+def _counted(sentence: Sentence, known: KnownFacts) -> list[CountedClaim]:
+    return [
+        *count_claims(sentence, known),
+        *row_claims(sentence, known),
+        *compared_claims(sentence, known),
+    ]
+
+
+def unread(text: list[Sentence], known: KnownFacts) -> Iterator[tuple[Sentence, str]]:
+    """(sentence, number as written) of each that `judged` ties to nothing: nobody checks it."""
+    for sentence in text:
+        counted = _counted(sentence, known)
+        read = {one.figure.start for one in statements(sentence, known.metrics)}
+        for figure in parse_sentence(sentence, known.metrics).figures:
+            row = figure.start < sentence.first
+            if not row and figure.start not in read and not read_here(counted, figure.start):
+                yield sentence, figure.sign + sentence.text[figure.start : figure.end].strip()
 
 
 def _judged_count(counted: CountedClaim, sentence: Sentence, file: str) -> JudgedClaim:

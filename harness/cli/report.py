@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from harness.artifacts.content import read_text
-from harness.claims.judge import judged
+from harness.claims.judge import judged, unread
 from harness.claims.known_facts import HOLDS
 from harness.claims.sentences import sentences
 from harness.cli.chosen import require_id
@@ -25,6 +25,7 @@ from harness.cli.output import (
 from harness.cli.person import require_person
 from harness.cli.reading import reading
 from harness.domain.plain_text import inline, prose
+from harness.domain.statuses import Evidence
 from harness.errors import RefusedError, UsageError
 from harness.gates.claim_facts import known_facts
 from harness.ledger.project import Project
@@ -154,7 +155,8 @@ def _checked(project: Project, path: Path) -> tuple[str, list[dict[str, Any]]]:
     """(the words, their claims with what each is worth). Raises RefusedError (prose_unsupported)
     when one is contradicted or unsupported."""
     text = read_text(path)
-    claims = judged(sentences(text, report=True), known_facts(project), file=str(path))
+    known, read = known_facts(project), sentences(_all_shown(text), report=True, quotes=True)
+    claims = judged(read, known, file=str(path))
     bad = [one for one in claims if one.kind not in HOLDS]
     if bad:
         told = "; ".join(
@@ -175,7 +177,23 @@ def _checked(project: Project, path: Path) -> tuple[str, list[dict[str, Any]]]:
             "evidence": one.evidence,
         }
         for one in claims
+    ] + [
+        {
+            "text": " ".join(sentence.text.split())[:300],
+            "metric": "other number",
+            "value": value,
+            "kind": Evidence.CLAIMED.value,
+            "evidence": "not checked",
+        }
+        for sentence, value in unread(read, known)
     ]
+
+
+def _all_shown(text: str) -> str:
+    """`text` with nothing that the audit passes over: a report shows comments, code and front
+    matter as they stand."""
+    shown = re.sub(r"`|<!--|-->", " ", text)
+    return re.sub(r"\A---(?=\n)", "***", shown)
 
 
 def _as_markdown(text: str, claims: Sequence[dict[str, Any]]) -> str:

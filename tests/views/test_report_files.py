@@ -179,6 +179,14 @@ def test_only_the_named_experiments(world: World) -> None:
     assert unknown.exit_code != 0
 
 
+def test_a_number_that_is_tied_to_nothing_is_claimed(world: World) -> None:
+    path = world.root / "prose.md"
+    path.write_text("It took 500 hours.\n", "utf-8")
+    answer = report(world, "--prose", str(path))
+    assert answer.exit_code == 0, answer.output
+    assert "- other number 500: claimed, not checked" in answer.stdout
+
+
 def test_a_pdf_has_pages_with_the_same_words(world: World) -> None:
     pytest.importorskip("reportlab")
     made = written(world, "report.pdf")
@@ -192,6 +200,11 @@ def test_a_pdf_has_pages_with_the_same_words(world: World) -> None:
     [
         ("exp-0002 reached an accuracy of {right} on validation.\n", None),
         ("exp-0002 reached an accuracy of 0.51 on validation.\n", "contradicted"),
+        ("A score of 0.51 was reached.\n", "contradicted"),
+        ("The best is `accuracy 0.51`.\n", "contradicted"),
+        ("> accuracy 0.51\n", "contradicted"),
+        ("<!-- accuracy 0.51 -->\n", "contradicted"),
+        ("---\naccuracy 0.51\n---\n", "contradicted"),
     ],
 )
 def test_an_analysts_prose_is_checked(world: World, prose: str, wrong: str | None) -> None:
