@@ -29,6 +29,7 @@ else:
 
 _BATCH = 1000
 _PATIENCE = 30.0
+_WHERE = "SELECT concat(pg_postmaster_start_time(), current_database(), current_schema())"
 
 
 def migrate(
@@ -54,6 +55,7 @@ def migrate(
         source.exclusive() as here,
         contextlib.closing(_opened(target, clock)) as database,
     ):
+        _require_other(source.place, here, database)
         copied = _copy(here, database, source.writer)
         with database.write() as there:
             make_state(there)
@@ -75,6 +77,20 @@ def _opened(target: Place, clock: Clock) -> Database:
             target, clock=clock, read_only=False, busy_seconds=_PATIENCE, network=False
         )
     return postgres.ServerDatabase(target, clock=clock, read_only=False, busy_seconds=_PATIENCE)
+
+
+def _require_other(place: Place, here: Connection, database: Database) -> None:
+    """Two spellings of one schema: it would wait for a lock that it holds itself."""
+    if isinstance(place, Path) or isinstance(database.place, Path):
+        return
+    with database.read() as there:
+        if there.value(_WHERE) != here.value(_WHERE):
+            return
+    raise RefusedError(
+        f"{database.place} is the ledger that {place} names: there is nothing to move.",
+        hint="To name it otherwise, a person writes `ledger` in .harness/config.toml.",
+        code="already_there",
+    )
 
 
 def _copy(here: Connection, database: Database, writer: str) -> int:

@@ -66,6 +66,13 @@ def translate(error: exc.DBAPIError, place: TeamLedger) -> HarnessError:
             " server.",
             code="ledger_connection_lost",
         )
+    if isinstance(error, exc.ProgrammingError) and not state:
+        return LedgerError(
+            f"{place} is no address of a server: {detail}.",
+            hint="Nothing was written. Correct `ledger` in .harness/config.toml, or the URL that"
+            " was given.",
+            code="ledger_unreachable",
+        )
     if isinstance(error, exc.OperationalError):
         return LedgerError(
             f"{place} cannot be reached: {detail}.",

@@ -285,6 +285,27 @@ def test_facts_move_to_a_server_and_back(server, tmp_path):
     assert verify(file, tmp_path / "anchors") == []
 
 
+def test_to_the_same_schema_by_another_spelling_nothing_moves(server, tmp_path):
+    """It waited for its own lock, and spoke of another process."""
+    there = place(tmp_path)
+    other = there._replace(url=f"{there.url}&application_name=me")
+    with open_at(there, tmp_path) as ledger:
+        fill(ledger)
+        with pytest.raises(RefusedError, match=r"is the ledger that .* names") as caught:
+            migrate(ledger, other, clock=SystemClock())
+        assert caught.value.code == "already_there"
+        ledger.open_experiment(hypothesis="it goes on", parent=None, by="me")
+
+
+@pytest.mark.parametrize("more", ["&nonsense=1", "&port=99999"])
+def test_a_url_that_leads_nowhere_is_told_with_what_to_do(server, tmp_path, more):
+    there = place(tmp_path)
+    with pytest.raises(LedgerError) as caught:
+        open_at(there._replace(url=f"{there.url}{more}"), tmp_path)
+    assert caught.value.code == "ledger_unreachable"
+    assert "Nothing was written" in caught.value.hint
+
+
 def test_a_migration_that_was_cut_goes_on_and_other_facts_are_refused(
     server, tmp_path, monkeypatch
 ):
