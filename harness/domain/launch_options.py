@@ -1,5 +1,6 @@
 """What config.toml says of each place where trainings may run: `[launchers.NAME]`."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from harness.errors import ConfigError
 LOCAL, SLURM, RAY = "local", "slurm", "ray"
 TORCHRUN, SKYPILOT = "torchrun", "skypilot"
 NUMBER, WHOLE = "a number", "a whole number"
+LOCALLY = f'"{LOCAL}", for a trial on this machine'
 TEXT, TEXTS, TABLE = "text", "a list of texts", "a table"
 
 OPTIONS: Mapping[str, Mapping[str, str]] = {
@@ -23,7 +25,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "time": NUMBER,
         "setup": TEXTS,
         "more": TABLE,
-        "cluster": TEXT,
+        "cluster": LOCALLY,  # another one is `clusters` of `more`
     },
     RAY: {
         "address": TEXT,
@@ -73,9 +75,11 @@ def read_launchers(value: object, *, where: str) -> Options:
 
 def _fits(given: object, wanted: str) -> bool:
     if wanted == NUMBER:
-        return type(given) in (int, float) and float(str(given)) >= 0
+        return type(given) in (int, float) and 0 <= float(str(given)) < math.inf
     if wanted == WHOLE:
         return type(given) is int and given >= 0
+    if wanted == LOCALLY:
+        return given == LOCAL
     if wanted == TEXT:
         return isinstance(given, str) and bool(given)
     if wanted == TEXTS:

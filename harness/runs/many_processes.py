@@ -31,6 +31,8 @@ EVENTS = "replicas.jsonl"
 """In the run's folder, as its crew writes it (harness/training/replicas/crew.py)."""
 _TOLD = ("starting", "healing", "stalled", "stopped", "ended")
 """States; who waits or trains changes them in every round."""
+_MOST_REPLICAS = 64
+"""On one machine; a slip of the keyboard starts no thousands."""
 _MOST, _LONGEST = 20, 200
 """Changes of one look, and characters of one: the training could write them itself."""
 
@@ -83,9 +85,9 @@ def replicas_of(project: Project, experiment: str, asked: int | None) -> int | N
         said = None
     there = said.get("replicas", 2) if isinstance(said, dict) else None
     for value in (asked, there):
-        if value is not None and (type(value) is not int or value < 1):
+        if value is not None and (type(value) is not int or not 1 <= value <= _MOST_REPLICAS):
             raise UsageError(
-                f"replicas is {value!r}; expected a whole number of at least 1.",
+                f"replicas is {value!r}; expected a whole number from 1 to {_MOST_REPLICAS}.",
                 hint="E.g. `--replicas 2`.",
                 code="distributed_invalid",
             )

@@ -43,6 +43,8 @@ def test_it_names_every_launcher_and_option() -> None:
         ({"local": {"gpus": 0.5}}, "launchers.local.gpus is 0.5; expected a whole"),
         ({"torchrun": {"processes": 2.0}}, "launchers.torchrun.processes is 2.0; expected a wh"),
         ({"ray": {"restarts": 1.5}}, "launchers.ray.restarts is 1.5; expected a whole"),
+        ({"slurm": {"time": float("inf")}}, "launchers.slurm.time is inf; expected a number"),
+        ({"slurm": {"cluster": "moon"}}, "launchers.slurm.cluster is 'moon'; expected \"local\""),
         ({"ray": 1}, "launchers.ray is 1; expected a table"),
         (["ray"], r"launchers is \['ray'\]; expected tables"),
     ],

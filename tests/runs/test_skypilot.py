@@ -59,6 +59,8 @@ def test_the_task_says_what_config_says_and_nothing_is_trained(tmp_path: Path) -
         assert project.ledger.runs("exp-0001") == []
     again = placed.train(*words)
     assert (again["error"]["code"], again["exit"]) == ("file_exists", 2)
+    nowhere = placed.train(*words[:-1], "/proc/task.yaml")
+    assert (nowhere["error"]["code"], nowhere["exit"]) == ("not_written", 2)
     alone = placed.train("exp-0001", "--launcher", "skypilot")
     assert "--write FILE go together" in alone["error"]["message"]
     schemas = pytest.importorskip(

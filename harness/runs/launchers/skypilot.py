@@ -39,11 +39,18 @@ def task_of(
 
 
 def write_task(path: Path, task: Mapping[str, Any]) -> None:
-    """Raises UsageError (file_exists) where something is at `path` already."""
+    """Raises UsageError: file_exists where something is at `path` already, not_written."""
     if path.exists():
         raise UsageError(
             f"{path} is there already.",
             hint="Name a new file: `--write task.yaml`.",
             code="file_exists",
         )
-    atomic_write(path, yaml.safe_dump(dict(task), sort_keys=False))
+    try:
+        atomic_write(path, yaml.safe_dump(dict(task), sort_keys=False))
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror}.",
+            hint="Name a file in a folder that is there: `--write task.yaml`.",
+            code="not_written",
+        ) from error
