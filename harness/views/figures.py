@@ -2,8 +2,9 @@
 curves with a line for each seed, budget over time."""
 
 import math
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.domain.plain_text import one_line
 from harness.domain.statuses import ExperimentStatus
@@ -29,9 +30,15 @@ _ROW = 26.0
 _TICKS = 5
 _WORDS = 60
 _APART = 42.0
+_MOST = 30
+"""Experiments in one drawing: a page has room for them."""
+_STEP, _DEEPEST = 22.0, 300.0
+"""How far a child stands from its parent, and the deepest one from the left."""
+_BROAD = "MWmw@%—…"
 _SPLITS = (("validation", HUES[0]), ("held_out", HUES[1]))
 
 Rows = Sequence[Mapping[str, Any]]
+RowT = TypeVar("RowT")
 
 
 class Frame:
@@ -106,17 +113,28 @@ def _wide(range_: tuple[float, float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def scores(plan: Mapping[str, Any], rows: Rows) -> Drawing | None:
-    """Each experiment's score with its 95% interval, by split; the tiers as dashed lines."""
+def scores(plan: Mapping[str, Any], rows: Rows) -> list[Drawing]:
+    """Each experiment's score with its 95% interval, by split; the tiers as dashed lines. As many
+    drawings, over one range, as a page each has room for."""
     shown = [row for row in rows if any(row[split]["score"] is not None for split, _ in _SPLITS)]
     values = [value for row in shown for split, _ in _SPLITS for value in _reach(row[split])]
     if not values:
-        return None
+        return []
     tiers = {name: one for name, one in plan["tiers"].items() if one is not None}
     low, high = min([*values, *tiers.values()]), max([*values, *tiers.values()])
     margin = (high - low) * 0.05 or 0.01
+    across = (low - margin, high + margin)
+    return [_scores(plan, part, across, tiers) for part in _pages(shown)]
+
+
+def _scores(
+    plan: Mapping[str, Any],
+    shown: Rows,
+    across: tuple[float, float],
+    tiers: Mapping[str, float],
+) -> Drawing:
     height = _TOP + _ROW * len(shown) + _BOTTOM + 16
-    frame = Frame((low - margin, high + margin), (0, 1), height, left=90)
+    frame = Frame(across, (0, 1), height, left=90)
     shapes: list[Shape] = [*frame.below(one_line(plan["metric"], _WORDS))]
     for name, least in tiers.items():
         x = frame.x(least)
@@ -133,6 +151,11 @@ def scores(plan: Mapping[str, Any], rows: Rows) -> Drawing | None:
             y += 8
     shapes += _legend(frame, height)
     return Drawing(width=WIDTH, height=height, shapes=shapes, title="Scores with their intervals")
+
+
+def _pages(rows: Sequence[RowT]) -> Iterator[Sequence[RowT]]:
+    for begin in range(0, len(rows), _MOST):
+        yield rows[begin : begin + _MOST]
 
 
 def _reach(total: Mapping[str, Any]) -> list[float]:
@@ -160,30 +183,45 @@ def _legend(frame: Frame, height: float) -> Iterator[Shape]:
         yield Words(at=(x + 7, height - 2), text=name, size=8)
 
 
-def tree(rows: Rows) -> Drawing | None:
-    """What was tried: each experiment below the one that it builds on."""
-    if not rows:
-        return None
+def tree(rows: Rows) -> list[Drawing]:
+    """What was tried: each experiment below the one that it builds on. As many drawings as a page
+    each has room for; one that builds on an experiment of an earlier drawing has no line to it."""
     ordered = list(lineage(rows))
+    step = min(_STEP, _DEEPEST / max([1, *(depth for depth, _ in ordered)]))
+    return [_tree(part, step) for part in _pages(ordered)]
+
+
+def _tree(ordered: Sequence[tuple[int, Mapping[str, Any]]], step: float) -> Drawing:
     height = _ROW * len(ordered) + 12
     shapes: list[Shape] = []
     places: dict[str, Point] = {}
     for number, (depth, row) in enumerate(ordered):
-        here = (14 + 22.0 * depth, 18 + _ROW * number)
+        here = (14 + step * depth, 18 + _ROW * number)
         places[row["experiment"]] = here
         above = places.get(row["parent"] or "")
         if above is not None:
             corner = (above[0], here[1])
             shapes.append(Stroke(points=(above, corner, here), colour=PALE, width=1.4))
-    for depth, row in ordered:
+    for _, row in ordered:
         x, y = places[row["experiment"]]
         kept = row["status"] == ExperimentStatus.KEPT
         shapes.append(Dot(at=(x, y), radius=5, colour=_colour(row), hollow=not kept))
         told = f"{row['experiment']} {row['status']} {figure(row['validation'])}"
         shapes.append(Words(at=(x + 11, y), text=told, colour=_colour(row)))
-        words = one_line(row["hypothesis"], max(30, 100 - 4 * depth))
+        words = _fitting(one_line(row["hypothesis"], 200), WIDTH - x - 11)
         shapes.append(Words(at=(x + 11, y + 10), text=words, size=8))
     return Drawing(width=WIDTH, height=height, shapes=shapes, title="What was tried, as a tree")
+
+
+def _fitting(text: str, room: float) -> str:
+    """As much of `text` as `room` points hold in letters of 8 points, most of them 5 wide."""
+    used = 0.0
+    for place, sign in enumerate(text):
+        wide = sign in _BROAD or unicodedata.east_asian_width(sign) in "WF"
+        used += 8.2 if wide else 5.2
+        if used > room:
+            return text[: max(0, place - 2)].rstrip() + "…"
+    return text
 
 
 def lineage(rows: Rows) -> Iterator[tuple[int, Mapping[str, Any]]]:

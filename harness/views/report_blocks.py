@@ -88,8 +88,9 @@ def blocks(document: Mapping[str, Any], prose: Sequence[Block] = ()) -> Iterator
         yield Heading(text="What went wrong")
         yield Items(texts=failures)
     yield Heading(text="Budget over time")
+    spent = figures.budget(document["series"]["budget"])
     yield from _drawn(
-        figures.budget(document["series"]["budget"]),
+        [] if spent is None else [spent],
         "Minutes of training so far: measured. A dot: an experiment was decided. Dashed: the"
         " plan's limit.",
         "Nothing was trained yet.",
@@ -106,11 +107,12 @@ def _plan(plan: Mapping[str, Any]) -> str:
     )
 
 
-def _drawn(drawing: Drawing | None, words: str, none: str) -> Iterator[Block]:
-    if drawing is None:
+def _drawn(drawings: Sequence[Drawing], words: str, none: str) -> Iterator[Block]:
+    if not drawings:
         yield Paragraph(text=none)
-    else:
-        yield Figure(drawing=drawing, words=words)
+    for place, drawing in enumerate(drawings, start=1):
+        of = f" ({place} of {len(drawings)})" if len(drawings) > 1 else ""
+        yield Figure(drawing=drawing, words=words + of)
 
 
 def _kept(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:

@@ -13,12 +13,15 @@ h1 { font-size: 1.7rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #c3c
 table { border-collapse: collapse; width: 100%; font-size: .85rem; }
 th, td { text-align: left; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid #e6eaee;
   vertical-align: top; }
-td:first-child { white-space: nowrap; }
+th, td { white-space: nowrap; } td.long { white-space: normal; overflow-wrap: anywhere; }
+p, h1, h2, h3 { overflow-wrap: anywhere; }
 figure { margin: 1rem 0; } figcaption, .quiet { color: #52606d; font-size: .85rem; }
 svg { width: 100%; height: auto; font-family: system-ui, sans-serif; }
 ul { padding-left: 1.2rem; } li { overflow-wrap: anywhere; }
 @media print { h2, h3 { break-after: avoid; } figure, tr { break-inside: avoid; } }
 """
+_SHORT = 24
+"""Characters of a cell that stays on one line."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -50,7 +53,11 @@ def _element(block: Block) -> str:
 
 def _table(block: Table) -> str:
     head = "".join(f"<th>{escape(text)}</th>" for text in block.head)
-    rows = "".join(
-        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in block.rows
-    )
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in block.rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _cell(text: str) -> str:
+    """A long one is wrapped, an id or a number is not."""
+    long = ' class="long"' if len(text) > _SHORT else ""
+    return f"<td{long}>{escape(text)}</td>"

@@ -107,7 +107,7 @@ def test_in_a_clone_a_kept_experiment_was_checked_elsewhere(world: World, passed
     parts = blocks({**made, "series": series(world.project, made)})
     html_text = html("Report", parts)
     assert f"{told}</li>" in html_text
-    assert f"<td>{told}</td>" in html_text
+    assert f">{told}</td>" in html_text
     shown = experiments_table([experiment_row(world.project, kept)])
     assert told in " ".join(shown.split())
 

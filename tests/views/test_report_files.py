@@ -20,7 +20,12 @@ from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
 from harness.run_logger import RunLogger
 from harness.runs.train_job import code_now
-from harness.views.figures import lineage, ticks
+from harness.views.drawing import Words
+from harness.views.figures import WIDTH, lineage, ticks
+from harness.views.report import report as made_report
+from harness.views.report import series
+from harness.views.report_blocks import Figure, blocks
+from harness.views.report_pdf import pdf
 from tests.world import GOOD, POOR, InProcess, World
 
 HOSTILE = "<script>alert(1)</script> a `cut` | at ünï €"
@@ -177,6 +182,40 @@ def test_only_the_named_experiments(world: World) -> None:
     unknown = report(world, "exp-0009")
     assert "exp-0009" in str(unknown.exception)
     assert unknown.exit_code != 0
+
+
+def many(world: World, number: int) -> dict[str, object]:
+    """The report's document as if `number` experiments each built on the one before."""
+    project = world.project
+    document = made_report(project, ())
+    row = document["experiments"][1]
+    rows = [
+        {
+            **row,
+            "experiment": f"exp-{place:04d}",
+            "parent": f"exp-{place - 1:04d}",
+            "hypothesis": "层" * 90 if place % 2 else "W" * 90,
+        }
+        for place in range(number)
+    ]
+    return {**document, "experiments": rows, "series": series(project, document)}
+
+
+def test_a_hundred_experiments_in_a_line_stay_on_the_paper(world: World) -> None:
+    parts = list(blocks(many(world, 100)))
+    figures = [one for one in parts if isinstance(one, Figure)]
+    shown = [one for one in figures if "builds on" in one.words or "intervals" in one.words]
+    assert [one.words.rpartition(" (")[2] for one in shown] == [
+        *(f"{place} of 4)" for place in range(1, 5)),
+    ] * 2
+    for one in shown:
+        assert one.drawing.height < 900
+        for shape in one.drawing.shapes:
+            if isinstance(shape, Words) and shape.anchor == "start":
+                broad = sum(8 if sign in "W层" else 4 for sign in shape.text)
+                assert shape.at[0] + broad <= WIDTH, shape.text
+    pytest.importorskip("reportlab")
+    assert pdf("Report: signs", parts, world.project.clock.now()).startswith(b"%PDF-")
 
 
 def test_a_number_that_is_tied_to_nothing_is_claimed(world: World) -> None:
