@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.contract.roles import Role
 
-BRIEFING_CHARACTERS = 8000
+BRIEFING_CHARACTERS = 6000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

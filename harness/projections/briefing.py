@@ -1,4 +1,4 @@
-"""BRIEFING.md: what the next session needs to know, in at most 8,000 characters."""
+"""BRIEFING.md: what the next session needs to know, in at most 6,000 characters."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from harness.projections.state_page import (
 )
 from harness.projections.text import BANNER, page
 
-LIMIT = 8000
+LIMIT = 6000
 _FINDINGS_LIMIT = 3500
 _DECISIONS = 5
 _NOTES = 6

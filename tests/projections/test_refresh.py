@@ -396,7 +396,7 @@ def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
             decided(ledger, name, "ITERATE", reason="r" * 3000)
         refresh(ledger, layout)
         text = layout.briefing.read_text("utf-8")
-        assert len(text) <= 8000
+        assert len(text) <= 6000
         for words in (
             "Tell digits apart",
             f"best: {name} (running): accuracy 0.2000 on validation, seeds: 1, recomputed",
@@ -487,7 +487,7 @@ def test_a_hand_off_is_cut_before_any_fact(tmp_path, layout):
         hand_off(ledger, "x" * 4000)
         refresh(ledger, layout)
         text = layout.briefing.read_text("utf-8")
-        assert len(text) <= 8000
+        assert len(text) <= 6000
         assert text.startswith(before)
         assert "older" not in text
         assert "xxx" in text
@@ -499,7 +499,7 @@ def test_a_hand_off_is_cut_before_any_fact(tmp_path, layout):
             register(ledger, name, seed=index)
         hand_off(ledger, "\n" * 3999 + "x")
         refresh(ledger, layout)
-        assert len(layout.briefing.read_text("utf-8")) <= 8000
+        assert len(layout.briefing.read_text("utf-8")) <= 6000
 
 
 def test_priors_are_a_page_beside_memory_and_a_line_each_in_the_briefing(tmp_path, layout):
