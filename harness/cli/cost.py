@@ -7,6 +7,7 @@ import click
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.reading import reading
 from harness.views.costs import costs, costs_text
+from harness.views.tables import fitted
 
 
 @click.command("cost")
@@ -17,4 +18,4 @@ def command(project: Path, as_json: bool) -> None:
     projected, and what is left of the budget."""
     with reading(project) as opened:
         document = costs(opened, environment())
-    emit(document, *costs_text(document), as_json=as_json)
+    emit(document, *fitted(costs_text(document)), as_json=as_json)

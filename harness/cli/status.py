@@ -15,7 +15,7 @@ from harness.process import SYSTEM_FOLDERS, boot_id
 from harness.projections.briefing import briefing
 from harness.rendering.standing import next_steps
 from harness.views.snapshot import snapshot
-from harness.views.tables import experiments_table
+from harness.views.tables import experiments_table, fitted
 
 
 @click.command("status")
@@ -33,7 +33,7 @@ def command(only_briefing: bool, project: Path, as_json: bool) -> None:
             return
         with looking(opened.layout.looked):
             picture = snapshot(opened, sandbox=_sandbox())
-    emit(picture, *_text(picture), as_json=as_json)
+    emit(picture, *fitted(_text(picture)), as_json=as_json)
 
 
 def _sandbox() -> str:

@@ -19,6 +19,9 @@ _LONG_WORD = 32
 _LATIN = "\u02ff"
 """Up to here a printed character takes one column."""
 _WORD = re.compile(r"\s*\S+")
+_PIECE = re.compile(r"\s*(?:[^\s`]*`[^`]+`\S*|\S+)")
+"""With what stands before it: a word, or a command with the signs around it."""
+_NAME = re.compile(r"\s*\S+\s{2,}")
 
 Lines = list[list[str]]
 """One table row: the lines of each cell."""
@@ -41,6 +44,25 @@ def table_lines(
                 (part[number] if number < len(part) else "", room)
                 for part, room in zip(parts, widths, strict=True)
             ]
+
+
+def broken(line: str, width: int) -> Iterator[str]:
+    """A line as lines of at most `width`, broken between words; a command in backticks, which is
+    to be copied, and a long path stay whole. What follows stands below what it goes on from: the
+    text behind the first gap, else a little to the right."""
+    if cell_width(line) <= width:
+        yield line
+        return
+    gap = _NAME.match(line)
+    inner = cell_width(gap[0]) if gap else len(line) - len(line.lstrip()) + 2
+    text = ""
+    for spaced in _PIECE.findall(line):
+        if text.strip() and cell_width(text + spaced) > width:
+            yield text
+            text = " " * inner + spaced.lstrip()
+        else:
+            text += spaced
+    yield text
 
 
 def padded(text: str, room: int) -> str:

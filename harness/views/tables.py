@@ -10,7 +10,7 @@ from typing import Any
 from harness.domain.grade import Grade
 from harness.domain.plain_text import TableText, one_line, plain
 from harness.domain.statuses import CLOSED_EXPERIMENTS, spoken
-from harness.views.layout import cell_width, padded, table_lines
+from harness.views.layout import broken, cell_width, padded, table_lines
 
 _GREEN, _YELLOW = "32", "33"
 _STYLES = {
@@ -30,7 +30,7 @@ def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any
     """A table no wider than the terminal, coloured on one. Cells are plain text, never markup."""
     colour = _coloured()
     cells = [[plain(one_line(str(value))) for value in row] for row in rows]
-    width = max(_NARROWEST, shutil.get_terminal_size((120, 40)).columns)
+    width = _width()
     head = [plain(one_line(column)) for column in columns]
     shown = [_bold(title, colour)] if title else []
     for number, line in enumerate(table_lines(head, cells, width)):
@@ -38,6 +38,20 @@ def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any
         texts = (_cell(text, room, colour, bold=bold) for text, room in line)
         shown.append(f" {'  '.join(texts)}".rstrip())
     return TableText("\n".join(shown) + "\n")
+
+
+def fitted(lines: Iterable[str]) -> Iterator[str]:
+    """Lines around tables, on a terminal no wider than it; elsewhere as they are."""
+    narrow = sys.stdout is not None and sys.stdout.isatty()
+    for line in lines:
+        if isinstance(line, TableText) or not narrow:
+            yield line
+        else:
+            yield from broken(plain(line), _width())
+
+
+def _width() -> int:
+    return max(_NARROWEST, shutil.get_terminal_size((120, 40)).columns)
 
 
 def _coloured() -> bool:

@@ -10,7 +10,7 @@ from harness.evaluation.seed_noise import seed_noise
 from harness.ledger.project import open_project
 from harness.plans.approved import seeds_for, seeds_of
 from tests.cli.journey import Again, Answer, Journey, make_project
-from tests.terminal import talk_in_terminal
+from tests.screen import Screen
 
 WORDS = ("baseline", "--gain", "0.01")
 MADE = ("baseline", "--seeds", "4", "--json")
@@ -180,15 +180,13 @@ def test_the_seeds_go_into_a_draft_that_a_person_approves(journey: Journey) -> N
 
 @pytest.mark.parametrize(("typed", "there"), [("yes\n", True), ("\n", False)])
 def test_on_a_terminal_it_is_asked_for(journey: Journey, typed: str, there: bool) -> None:
-    code, seen = talk_in_terminal(
-        [sys.executable, "-m", "harness", *out_of_reach(journey)[0]],
-        cwd=journey.root,
-        env=journey.environment(PYTHONPATH=str(Path(__file__).parents[2])),
-        asked="anything else leaves it.",
-        typed=typed,
-    )
-    assert code == 0, seen
-    assert "into a draft of the plan?" in seen
+    words = [sys.executable, "-m", "harness", *out_of_reach(journey)[0]]
+    here = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    screen = Screen(words, journey.environment(**here), journey.root)
+    screen.wait_for("anything else leaves it")
+    screen.write(typed)
+    assert screen.end() == 0, screen.seen
+    assert "into a draft of the plan?" in screen.seen
     assert (journey.root / "plans" / "plan.draft.md").is_file() is there
 
 

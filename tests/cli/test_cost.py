@@ -1,5 +1,6 @@
 """What models took, as a person asks for it; a budget that cannot pay is said before a night."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from harness.domain.prices import PRICES_OF
 from harness.ledger.spending import SpendingLog
 from harness.model_gateway.estimate import night
 from tests.cli.journey import Journey, make_project
+from tests.screen import Screen
 
 BUDGET = "experiments: 8, run_minutes: 2, total_minutes: 20"
 USAGE = {
@@ -92,6 +94,21 @@ def test_by_role_experiment_and_day(journey: Journey) -> None:
     assert "1 requests broke off" in shown
     page = journey.harness("report").stdout
     assert f"- models: {3 * each + 150_000:,} of 5,000,000 tokens" in page
+
+
+@pytest.mark.parametrize("verb", ["cost", "status"])
+def test_no_line_is_wider_than_the_terminal(journey: Journey, verb: str) -> None:
+    here = {"PYTHONPATH": str(Path(__file__).parents[2]), "NO_COLOR": "1"}
+    words = [sys.executable, "-m", "harness", verb]
+    screen = Screen(words, journey.environment(**here), journey.root)
+    screen.resize(40, 80)
+    assert screen.end() == 0
+    lines = screen.seen.splitlines()
+    paths = (str(journey.root), str(journey.home))
+    assert [one for one in lines if len(one) > 80 and not any(path in one for path in paths)] == []
+    piped = journey.harness(verb).stdout
+    assert screen.seen.split() == piped.split()
+    assert max(map(len, piped.splitlines())) > 80
 
 
 def test_a_budget_that_pays_no_request_is_no_plan(tmp_path: Path) -> None:

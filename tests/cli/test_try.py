@@ -17,7 +17,7 @@ from harness.cli.try_ import _AS_MEASURED, _as_measured, _naming
 from harness.errors import Interrupted
 from tests.centroids import PREDICT, TRAIN, slow_train
 from tests.cli.journey import PLAN, Answer, Journey, make_project
-from tests.terminal import talk_in_terminal
+from tests.screen import Screen
 
 ONE_SEED = PLAN.replace("seeds: 3", "seeds: 1")
 BROKEN_TRAIN = "raise SystemExit('there is no table of that name')\n"
@@ -181,13 +181,12 @@ def test_a_value_that_no_file_names_opens_nothing_without_a_word_of_the_person(
 
 
 def on_terminal(story: Story, typed: str, *words: str) -> tuple[int, str]:
-    return talk_in_terminal(
-        [sys.executable, "-m", "harness", *words],
-        cwd=story.journey.root,
-        env=story.journey.environment(PYTHONPATH=str(Path(__file__).parents[2])),
-        asked="anything else refuses.",
-        typed=typed,
-    )
+    here = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    called = [sys.executable, "-m", "harness", *words]
+    screen = Screen(called, story.journey.environment(**here), story.journey.root)
+    screen.wait_for("anything else refuses")
+    screen.write(typed)
+    return screen.end(), screen.seen
 
 
 @pytest.mark.parametrize(("typed", "code"), [("\n", 2), ("yes\n", 0)])

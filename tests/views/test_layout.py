@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from harness.views.layout import cell_width
+from harness.views.layout import broken, cell_width
 from harness.views.tables import experiments_table, figure, render_table, rounded
 
 COLUMNS = ("run", "seed", "status", "seconds", "reason")
@@ -46,6 +46,31 @@ def test_without_a_width_it_is_as_wide_as_a_page(
 ) -> None:
     monkeypatch.setenv("COLUMNS", width)
     assert render_table("", COLUMNS, ROWS).splitlines()[0].split() == list(COLUMNS)
+
+
+LINES = (
+    "next     explain the alarm of the run that an alarm ended: `harness watch exp-0001 --once`",
+    "state    /home/a-person/with-a-long-name/.local/state/harness/some-project-0123456789abcdef",
+    "expected of the 7 experiments that the plan has left, on claude-opus-5-5: 5,169,500 tokens",
+    "alarm    日本語の理由 that takes two columns a character, and is long enough to be broken",
+)
+
+
+@pytest.mark.parametrize("width", [200, 80, 60, 40])
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_is_broken_between_words_and_a_command_or_a_path_stands_whole(
+    line: str, width: int
+) -> None:
+    lines = [*broken(line, width)]
+    assert " ".join(" ".join(lines).split()) == " ".join(line.split())
+    wide = [one for one in lines if cell_width(one) > width]
+    assert all(len(one.split()) == 1 or "`" in one or "/home" in one for one in wide)
+    assert ("`harness watch exp-0001 --once`" in line) is any(
+        "`harness watch exp-0001 --once`" in one for one in lines
+    )
+    inner = 2 if line.startswith("expected") else 9
+    assert all(one[:inner] == " " * inner and one[inner] != " " for one in lines[1:])
+    assert len(lines) == 1 or cell_width(line) > width
 
 
 def score(mean: float, half: float, evidence: str = "recomputed") -> dict[str, object]:
