@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hook_project import PYTHON, HookProject
 
+from harness.audit.activity import read_activities
 from harness.guard.hooks.table import EVENTS, GUARD
 
 GUARDS = [event for event in EVENTS if event.kind == GUARD]
@@ -145,9 +146,25 @@ def test_parallel_calls_leave_whole_receipts(project: HookProject):
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(one, range(48)))
     assert answers == [bool(number % 2) for number in range(48)]
-    assert sorted(line["tool_use_id"] for line in project.receipts()) == sorted(
-        f"toolu_{n}" for n in range(48)
-    )
+    calls = sorted(f"toolu_{n}" for n in range(48))
+    assert sorted(line["tool_use_id"] for line in project.receipts()) == calls
+    assert sorted(audited(project)) == calls
+
+
+def audited(project: HookProject) -> list[str]:
+    """The calls of all receipts, as the audit reads them."""
+    activities, unread = read_activities(project.root / ".harness" / "receipts", [])
+    assert unread == []
+    return [one.call for activity in activities for one in activity.receipts]
+
+
+def test_an_empty_line_between_receipts_is_passed_over(project: HookProject):
+    """Under load a line that is being written looks cut off; the next one begins anew then."""
+    project.call("Write", {"file_path": "model.py"}, identity="toolu_1")
+    with (project.root / ".harness/receipts/s-1.jsonl").open("a") as stream:
+        stream.write("\n")
+    project.call("Write", {"file_path": "model.py"}, identity="toolu_2")
+    assert audited(project) == ["toolu_1", "toolu_2"]
 
 
 def test_output_that_nobody_reads_changes_no_answer(project: HookProject):
