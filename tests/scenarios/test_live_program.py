@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toy_project import PLAN, builder, make_project, oracle, write_scenario
@@ -39,6 +40,28 @@ def run(tmp_path: Path, *words: str, **extra: str) -> subprocess.CompletedProces
     )
 
 
+def played(tmp_path: Path, upstream: Upstream, *words: str) -> tuple[Path, dict[str, Any], str]:
+    """(what it wrote, its figures, what it said) of a run to its end with `upstream` as the
+    service; the key is in none of it."""
+    out = tmp_path / "out"
+    try:
+        done = run(
+            tmp_path,
+            *("--budget", "900", "--out", str(out), *words),
+            ANTHROPIC_API_KEY=SECRET,
+            HARNESS_LIVE_URL=upstream.url,
+        )
+    finally:
+        upstream.close()
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    written = "".join(path.read_text("utf-8") for path in out.iterdir())
+    assert SECRET not in written + done.stdout + done.stderr
+    figures: dict[str, Any] = json.loads((out / "live.json").read_text("utf-8"))["figures"]
+    assert figures["requests"] == len(upstream.asked)
+    assert (figures["tokens"] > 0, 0 < figures["usd_at_list_prices"] < 900) == (True, True)
+    return out, figures, done.stdout
+
+
 def test_without_a_key_nothing_is_begun(tmp_path: Path) -> None:
     done = run(tmp_path, "--budget", "5", "--out", str(tmp_path / "out"))
     assert (done.returncode, "nothing was begun" in done.stderr) == (2, True)
@@ -58,28 +81,12 @@ def test_it_plays_the_plan_and_writes_transcript_cost_and_verdicts(
 ) -> None:
     scenario = write_scenario(tmp_path / "s.yaml", builder(1), oracle(1))
     upstream = Upstream(scenario, lambda _role, _number: None)
-    out = tmp_path / "out"
-    try:
-        done = run(
-            tmp_path,
-            *("--budget", "900", "--project", str(prepared), "--out", str(out)),
-            ANTHROPIC_API_KEY=SECRET,
-            HARNESS_LIVE_URL=upstream.url,
-        )
-    finally:
-        upstream.close()
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    figures = json.loads((out / "live.json").read_text("utf-8"))["figures"]
+    out, figures, _ = played(tmp_path, upstream, "--project", str(prepared))
     assert (figures["reason"], figures["experiments"]) == ("target", 1)
-    assert figures["requests"] == len(upstream.asked)
-    assert figures["tokens"] > 0
-    assert 0 < figures["usd_at_list_prices"] < 900
     assert figures["verdicts"] == "held_out PASS: 1, validation PASS: 1"
     assert figures["decisions"] == "KEEP: 1"
     transcript = (out / "live-transcript.yaml").read_text("utf-8")
     assert "mcp__harness__open_experiment" in transcript
-    written = "".join(path.read_text("utf-8") for path in out.iterdir())
-    assert SECRET not in written + done.stdout + done.stderr
 
 
 @pytest.mark.timeout(1800)
@@ -87,29 +94,14 @@ def test_it_plays_the_plan_and_writes_transcript_cost_and_verdicts(
 def test_the_demo_itself_is_played_through_it(tmp_path: Path) -> None:
     """Its data, its plan, its four experiments; the model behind the endpoint is its scenario."""
     upstream = Upstream(SCENARIO, lambda _role, _number: None, numbered=True)
-    out = tmp_path / "out"
-    try:
-        done = run(
-            tmp_path,
-            *("--budget", "900", "--out", str(out)),
-            ANTHROPIC_API_KEY=SECRET,
-            HARNESS_LIVE_URL=upstream.url,
-        )
-    finally:
-        upstream.close()
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    figures = json.loads((out / "live.json").read_text("utf-8"))["figures"]
+    out, figures, said = played(tmp_path, upstream)
     assert (figures["reason"], figures["experiments"]) == ("target", 4)
     assert figures["decisions"] == "DISCARD: 3, KEEP: 1"
     for verdict in ("validation FAIL: 2", "validation INCONCLUSIVE: 1", "held_out PASS: 1"):
         assert verdict in figures["verdicts"]
-    assert figures["requests"] == len(upstream.asked)
-    assert (figures["tokens"] > 0, 0 < figures["usd_at_list_prices"] < 900) == (True, True)
-    played = read_scenario(out / "live-transcript.yaml").sessions
-    assert [one.key for one in played] == [one.key for one in read_scenario(SCENARIO).sessions]
-    assert "run_logger_bypassed" in done.stdout
-    written = "".join(path.read_text("utf-8") for path in out.iterdir())
-    assert SECRET not in written + done.stdout + done.stderr
+    sessions = read_scenario(out / "live-transcript.yaml").sessions
+    assert [one.key for one in sessions] == [one.key for one in read_scenario(SCENARIO).sessions]
+    assert "run_logger_bypassed" in said
 
 
 def test_a_budget_that_pays_no_request_is_refused(prepared: Path, tmp_path: Path) -> None:
