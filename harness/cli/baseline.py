@@ -23,18 +23,23 @@ from harness.cli.tried import Attempt, shown
 from harness.cli.try_ import go, require_command, say_opened
 from harness.decisions.experiments import require_room
 from harness.domain.records import LEAST_SEEDS, Experiment
-from harness.domain.statuses import CLOSED_EXPERIMENTS
+from harness.domain.statuses import CLOSED_EXPERIMENTS, Split
 from harness.errors import UsageError
 from harness.evaluation.power import MOST_SEEDS
 from harness.evaluation.seed_noise import SeedNoise, seed_noise
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
+from harness.plans.approved import secret
 from harness.plans.seeds_draft import draft_with_seeds
 from harness.runs.continued import command_of
 
 HYPOTHESIS = "The starting code, as it is"
 _RATIONALE = "What seeds alone do to its score is the noise that a gain must be told from."
 _AGAIN = "harness baseline"
+_HIDDEN = (
+    "the labels of validation are hidden: one answer about its score is told, and counted in bits;"
+    " how far its seeds lie apart stays sealed"
+)
 
 
 @click.command("baseline")
@@ -140,6 +145,8 @@ def _prepare(project: Project, attempt: Attempt, words: list[str] | None, seeds:
     )
     attempt.experiment = answer.document["experiment"]
     say_opened(project, attempt, None)
+    if secret(project.plan(), Split.VALIDATION.value) and not attempt.quiet:
+        tell(f"{attempt.experiment}  {_HIDDEN}")
 
 
 def _answer(

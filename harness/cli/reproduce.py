@@ -46,7 +46,9 @@ def command(experiment: str, sandbox: str, reason: str, project: Path, as_json: 
     seeds; compare the scores on validation within the noise of the seeds.
 
     It is an experiment of its own: it counts in the budget, and is discarded when it is judged.
-    Interrupted, the same call goes on. Exit 1 unless the score comes again.
+    Interrupted, the same call goes on. Where the labels of validation are hidden, as of a table
+    that `harness init` split, it is refused: it would tell of them. Exit 1 unless the score comes
+    again.
     """
     require_id(experiment, "harness reproduce")
     with changing(project) as opened, looping(opened.layout):

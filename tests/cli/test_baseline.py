@@ -199,6 +199,8 @@ def test_of_a_hidden_validation_no_spread_is_told(tmp_path: Path) -> None:
     (data / "validation.npz").rename(data / "train.validation.npz")
     asked(journey, "init")
     asked(journey, "plan", "approve")
+    first = asked(journey, "baseline", "--gain", "0.02").stderr
+    assert first.index("the labels of validation are hidden") < first.index("exp-0001/run-01")
     answer = asked(journey, "baseline", "--gain", "0.02", "--json")
     noise = answer.document["noise"]
     assert (noise["sealed"], noise["seeds"]) == (True, 3)

@@ -243,6 +243,13 @@ def test_a_child_that_is_no_better_is_told_as_that(told: Told) -> None:
     assert exact["mean"] < told.exact()[0]["mean"] + child["released"]["step"]
 
 
+def test_on_hidden_labels_nothing_is_reproduced(told: Told) -> None:
+    refused = told("reproduce", KEPT, "--json", code=2).document["error"]
+    assert refused["code"] == "labels_hidden"
+    helped = " ".join(told("reproduce", "--help").stdout.split())
+    assert "Where the labels of validation are hidden" in helped
+
+
 def test_what_is_sealed_is_drawn_as_that(told: Told) -> None:
     shown = told("experiment", "show", CHILD, "--json").document["evaluations"]
     assert {(row["value"], row["scored"]) for row in shown} == {(None, True)}
