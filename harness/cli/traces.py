@@ -1,7 +1,7 @@
 """`harness traces ...`: sessions of agents, shown, turned into states, withdrawn."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
@@ -27,14 +27,14 @@ from harness.cli.teacher import (
     teaching,
     with_teacher,
 )
-from harness.clock import SystemClock, iso
+from harness.cli.withdrawing import taken_out, told
 from harness.domain.words import some
 from harness.errors import NotFoundError, UsageError
 from harness.files import atomic_write
 from harness.ledger.project import Project
 from harness.posttrain.contamination import contamination
-from harness.posttrain.lineage import trained_on
 from harness.posttrain.tables import texts_of
+from harness.posttrain.vocabulary import THRESHOLDS
 from harness.settings import load_settings
 from harness.traces.dataset import card, write_dataset
 from harness.traces.ingest import (
@@ -47,7 +47,6 @@ from harness.traces.ingest import (
 from harness.traces.redaction import Redactor
 from harness.traces.summary import conversation, summarise
 from harness.traces.training_rows import Kind, Settings, training_rows
-from harness.traces.withdrawal import Held, digests_of, held, withdraw
 from harness.views.sessions import (
     files_table,
     messages_table,
@@ -268,10 +267,24 @@ def rows_command(
     emit(
         {"out": str(out), "card": str(page), **manifest, "contamination": told},
         f"{out}: {some(manifest['rows'], 'row')}, {manifest['held_out']} held out; {made}",
+        *_too_few(manifest, held_out),
         *teacher_lines(manifest),
         f"{page}: read it before you train or publish",
         as_json=as_json,
     )
+
+
+def _too_few(manifest: Mapping[str, Any], held_out: float) -> list[str]:
+    if not held_out or manifest["held_out"] >= THRESHOLDS.rows:
+        return []
+    sessions = some(manifest["held_out_sessions"] + len(manifest["sessions"]), "session")
+    more = "more sessions, a larger --held-out"
+    if manifest["kind"] != Kind.SFT:
+        more += ", --teacher, or --kind sft (`posttrain approve --evaluator perplexity`)"
+    return [
+        f"a benchmark needs {THRESHOLDS.rows} held-out rows; {sessions} gave"
+        f" {manifest['held_out']}: {more}"
+    ]
 
 
 @command.command("withdraw")
@@ -297,21 +310,9 @@ def withdraw_command(
                 "No dataset was named, and no training program here has one.",
                 hint=f"E.g. `harness traces withdraw {session} rows.jsonl`.",
             )
-        found = [_withdraw(path, session, dry_run=dry_run) for path in files]
-        digests = {digest for _, _, used in found for digest in used}
-        used = trained_on(opened, digests) if opened is not None else []
-        unsure = _changed_since(opened, files, digests)
-    document = {
-        "session": session,
-        "datasets": [
-            {"path": str(one.path), "rows": one.rows, "of": one.of, "sha256": after}
-            for one, after, _ in found
-        ],
-        "programs": used,
-        "unsure": unsure,
-    }
-    emit(document, *_withdrawn(document, dry_run=dry_run), as_json=as_json)
-    if not any(one.rows for one, _, _ in found) and not used:
+        document = taken_out(opened, session, files, dry_run=dry_run)
+    emit(document, *told(document, dry_run=dry_run), as_json=as_json)
+    if not any(one["rows"] for one in document["datasets"]) and not document["programs"]:
         sys.exit(1)
 
 
@@ -322,50 +323,3 @@ def _own_datasets(opened: Project | None) -> list[Path]:
     root, programs = opened.layout.root, opened.ledger.programs()
     own = {root / program.spec["dataset"]["path"] for program in programs}
     return sorted(path for path in own if path.is_file())
-
-
-def _changed_since(opened: Project | None, files: Sequence[Path], digests: set[str]) -> list[str]:
-    """Programs that trained on other content than one of `files` has or had: nobody can tell
-    whether the session was in it."""
-    if opened is None:
-        return []
-    root, here = opened.layout.root, {path.resolve() for path in files}
-    return [
-        program.experiment
-        for program in opened.ledger.programs()
-        if (root / program.spec["dataset"]["path"]).resolve() in here
-        and program.spec["dataset"]["sha256"] not in digests
-    ]
-
-
-def _withdraw(path: Path, session: str, *, dry_run: bool) -> tuple[Held, str, set[str]]:
-    """What it held, its SHA-256 afterwards, and those under which it ever held the session."""
-    one, digests = held(path, session), digests_of(path)
-    if dry_run:
-        return one, one.sha256, digests
-    if not one.rows:  # what was withdrawn before, the manifest still tells
-        return one, one.sha256, digests - {one.sha256}
-    return one, withdraw(path, session, at=iso(SystemClock().now())), digests
-
-
-def _withdrawn(document: Mapping[str, Any], *, dry_run: bool) -> list[str]:
-    verb = "holds" if dry_run else "lost"
-    lines = [
-        f"{one['path']} {verb} {some(one['rows'], 'row')} of {one['of']}"
-        for one in document["datasets"]
-    ]
-    for program in document["programs"]:
-        for model in program["models"]:
-            served = ", is served" if model["served"] else ""
-            lines.append(
-                f"model {model['id'][:12]} of {program['experiment']} used it:"
-                f" {model['state']}{served}"
-            )
-        if not program["models"]:
-            lines.append(f"{program['experiment']} used it; it has no model")
-    lines += [
-        f"{name} trained on an earlier content of its dataset; whether it held the session is"
-        " unknown"
-        for name in document["unsure"]
-    ]
-    return lines or ["nothing found"]

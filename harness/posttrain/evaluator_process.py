@@ -18,7 +18,9 @@ from typing import Any
 
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.domain.commands import with_interpreter
+from harness.domain.plain_text import one_line
 from harness.domain.sandbox import (
+    Completed,
     Confinement,
     Placed,
     Sandbox,
@@ -66,6 +68,8 @@ from harness.settings import (
 )
 
 _MINUTES = 60.0
+_WORDS = 300
+"""Characters of what an evaluator says of its failure."""
 _LARGEST = 64 * 1024 * 1024  # bytes of an answer: one score a row
 
 
@@ -114,14 +118,15 @@ def ask_evaluator(
         "hardware_tier": spec.hardware_tier.value,
     }
     (own / "request.json").write_bytes(canonical_json(request))
-    exit_code = _start(project, approved, spec, request, own, sandbox, inherited)
+    ended = _start(project, approved, spec, request, own, sandbox, inherited)
+    exit_code = ended.exit_code
     answer, unreadable = read_object(own / "answer.json", f"{who}.answer", largest=_LARGEST)
     problems = FieldProblems()
     if unreadable is not None and exit_code == 0:
         problems.append(unreadable)
     elif answer is None or exit_code != 0:
         expected = "exit code 0 and an answer"
-        problems.add(who, expected, f"exit code {exit_code}", "the evaluator failed")
+        problems.add(who, expected, f"exit code {exit_code}", _failure(answer, ended))
     if problems or answer is None:
         return None, problems
     ids = [json.loads(line)["id"] for line in rows.splitlines()]
@@ -136,7 +141,7 @@ def _start(
     own: Path,
     sandbox: Sandbox,
     inherited: Mapping[str, str] | None,
-) -> int | None:
+) -> Completed:
     interpreter = require_interpreter(project.settings)
     python = ask_python(interpreter, sandbox)
     private = own / "private"
@@ -156,7 +161,7 @@ def _start(
             placed, imports = made.placed, made.imports(python["project_paths"])
             reads += made.read_only
         variables = {**OFFLINE, **prepare_private(private, python=python, imports=imports)}
-        ended = sandbox.run(
+        return sandbox.run(
             [*words, "--request", str(own / "request.json"), "--output", str(own / "answer.json")],
             confinement=Confinement(
                 placed=placed,
@@ -170,7 +175,14 @@ def _start(
             ),
             timeout_s=_MINUTES * 60,
         )
-    return ended.exit_code
+
+
+def _failure(answer: Mapping[str, Any] | None, ended: Completed) -> str:
+    """Why an evaluator failed: its own words, else the last line that it printed."""
+    words = str((answer or {}).get("failure") or "")
+    lines = ended.stderr.decode("utf-8", "replace").split("\n")
+    said = words or next((line for line in reversed(lines) if line.strip()), "")
+    return f"the evaluator failed: {one_line(said, _WORDS)}" if said else "the evaluator failed"
 
 
 @contextmanager

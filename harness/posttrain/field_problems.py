@@ -7,6 +7,7 @@ from dataclasses import (
 )
 from typing import Any
 
+from harness.domain.words import some
 from harness.errors import UsageError
 
 _LONGEST = 300
@@ -52,9 +53,9 @@ class SpecificationError(UsageError):
         hint: str = "Correct all of them.",
     ) -> None:
         self.problems = tuple(problems)
-        listed = "; ".join(map(str, self.problems))
+        listed = "; ".join(map(str, self.problems)).rstrip(".")
         super().__init__(
-            f"The {what} has {len(self.problems)} problems: {listed}.",
+            f"The {what} has {some(len(self.problems), 'problem')}: {listed}.",
             hint=hint,
         )
 

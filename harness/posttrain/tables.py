@@ -120,7 +120,11 @@ def benchmark_of(problems: FieldProblems, project: Project, path: str, evaluator
     texts: RowTexts = (("id",), ("prompt",))
     if isinstance(evaluator, str) and evaluator in tuple(Evaluator):
         texts = Evaluator(evaluator).row_texts
+    before = len(problems)
     table = read_table(problems, project, "benchmark", path, texts, form=ONE_TEXT)
+    if len(problems) > before and (others := _scored_by(table)):
+        reason = "these rows hold what it asks for"
+        problems.add("benchmark.evaluator", " or ".join(others), evaluator, reason)
     counts = Counter(str(row.get("id")) for row in table.rows)
     if repeated := sorted(name for name, count in counts.items() if count > 1):
         problems.add(
@@ -130,6 +134,15 @@ def benchmark_of(problems: FieldProblems, project: Project, path: str, evaluator
         reason = "too few for any verdict but INCONCLUSIVE"
         problems.add("benchmark", f"at least {THRESHOLDS.rows} rows", len(table.rows), reason)
     return table
+
+
+def _scored_by(table: Table) -> list[str]:
+    """The evaluators of the package whose texts all rows have."""
+    return [
+        evaluator.value
+        for evaluator in Evaluator
+        if table.rows and not any(_row_fault(row, evaluator.row_texts) for row in table.rows)
+    ]
 
 
 def _row_fault(row: dict[str, Any], texts: RowTexts) -> tuple[str, Any, str] | None:

@@ -6,12 +6,14 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.artifacts.content import (
     hash_file,
     hash_path,
 )
 from harness.domain.findings import Finding
+from harness.domain.plain_text import one_line
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import (
@@ -197,7 +199,7 @@ def _ending(
     failure = reported.result.get("failure") if reported.result is not None else None
     if not problems and not failure:
         dry = spec.backend is Backend.DRY_RUN
-        reason = "dry run: nothing was trained" if dry else "its result was validated"
+        reason = "dry run: nothing was trained" if dry else _validated(reported.result or {})
         return Ending(
             status=RunStatus.COMPLETED,
             reason=reason,
@@ -224,6 +226,18 @@ def _ending(
         seconds=seconds,
         findings=[rejected, *findings] if problems else findings,
     )
+
+
+def _validated(result: Mapping[str, Any]) -> str:
+    """With the rows that the trainer left out: a run that trained on few is to be noticed."""
+    refused = result["rows_refused"]
+    if not sum(refused.values()):
+        return "its result was validated"
+    named = ", ".join(
+        f"{one_line(reason, 60)} ({count})" for reason, count in sorted(refused.items())[:5]
+    )
+    used, rows = result["rows_used"], result["dataset_rows"]
+    return f"its result was validated; trained on {used} of {rows} rows, left out: {named}"
 
 
 def _checkpoint(project: Project, run: Run, path: Path, digest: str) -> CheckpointRecorded:

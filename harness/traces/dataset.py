@@ -14,7 +14,7 @@ from harness.domain.words import some
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, replacing, sha256_file
 from harness.traces.contexts import Row, StateFile
-from harness.traces.ingest import manifest_of
+from harness.traces.ingest import manifest_of, require_new
 from harness.traces.training_rows import (
     Kind,
     Made,
@@ -49,9 +49,8 @@ def write_dataset(
     UsageError when there is no row, or a file is there already.
     """
     aside = target.with_suffix(".held_out.jsonl")
-    for path in (target, aside) if held_out else (target,):
-        if path.exists():
-            raise UsageError(f"{path} exists.", hint="Name another file: nothing is overwritten.")
+    both = (target, aside) if held_out else (target,)
+    require_new(*both)
     made, counts = Made(), Counter[str]()
     sessions: dict[str, set[str]] = {"train": set(), "held_out": set()}
     seen = {name: Counter[str]() for name in ("models", "licences", "consent", "forms")}
@@ -78,6 +77,7 @@ def write_dataset(
                 f" {dict(made.skipped) or 'no state gives one'}.",
                 hint="docs/traces.md says what each kind is made of.",
             )
+        require_new(*both)  # another command may have made it meanwhile
     manifest = {
         **_told_of(target, settings, counts["train"], sessions["train"]),
         "held_out": counts["held_out"],

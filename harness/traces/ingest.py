@@ -1,8 +1,9 @@
 """Files of sessions as one file of states: read, redacted, written, counted."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,7 +12,7 @@ import orjson
 
 from harness.artifacts.content import open_regular
 from harness.errors import NotFoundError, RefusedError, UsageError
-from harness.files import atomic_write, pretty_json, replacing, sha256_file
+from harness.files import atomic_write, pretty_json, remove_leftovers, replacing, sha256_file
 from harness.traces.book import Book
 from harness.traces.forms.table import form_of
 from harness.traces.redaction import Redactor
@@ -22,6 +23,8 @@ from harness.traces.transcripts import AGENT_FILE, agent_files
 MANIFEST = ".manifest.json"
 SUFFIXES = (".jsonl", ".json", ".traj")
 _META = ".meta.json"
+_ROOM = 20
+"""Levels that a value may stand deeper in a training row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +98,8 @@ class Reading:
             try:
                 form, head = form_of(source.path)
                 if redactor is not None:
-                    redactor.learn(orjson.dumps(head).decode())
+                    with suppress(TypeError):  # nested too deeply
+                        redactor.learn(orjson.dumps(head).decode())
                 if form is None:
                     tally.lines = bool(source.path.stat().st_size)
                 else:
@@ -122,8 +126,7 @@ def ingest(
     `outcomes`: session -> what is recorded of its experiments. With `strict`, nothing is written
     where anything would have to be redacted: RefusedError. Raises UsageError.
     """
-    if target.exists():
-        raise UsageError(f"{target} exists.", hint="Name another file: nothing is overwritten.")
+    require_new(target)
     reading = Reading(listed)
     written = 0
     with ExitStack() as opened:
@@ -132,7 +135,11 @@ def ingest(
             stream = opened.enter_context(replacing(target, mode=0o600)).stream
         for source, tally, state in reading.states(redactor):
             row = _row(state, source, tally, terms, outcomes)
-            line = orjson.dumps(redactor.value(row), option=orjson.OPT_NON_STR_KEYS)
+            try:
+                line = _line(redactor.value(row))
+            except (TypeError, RecursionError):
+                tally.left_out(f"line {state.line}: nested too deeply, its state is left out")
+                continue
             written += 1
             if stream is not None:
                 stream.write(line + b"\n")
@@ -143,6 +150,7 @@ def ingest(
             )
         if strict and redactor.counts:
             raise _refusal(redactor.counts)
+        require_new(target)  # another command may have made it meanwhile
     if strict:
         return ingest(listed, target, redactor=redactor, terms=terms, outcomes=outcomes)
     manifest = {
@@ -160,6 +168,21 @@ def ingest(
     manifest = {name: redactor.value(value) for name, value in manifest.items()}
     atomic_write(manifest_of(target), pretty_json(manifest), mode=0o600)
     return manifest
+
+
+def _line(row: Any) -> bytes:
+    """Raises TypeError for what nests so deep that no training row of it could be written."""
+    for _ in range(_ROOM):
+        row = [row]
+    return orjson.dumps(row, option=orjson.OPT_NON_STR_KEYS)[_ROOM:-_ROOM]
+
+
+def require_new(*targets: Path) -> None:
+    """Remove what killed commands left of them. Raises UsageError where one is there."""
+    remove_leftovers(targets)
+    for path in targets:
+        if os.path.lexists(path):
+            raise UsageError(f"{path} exists.", hint="Name another file: nothing is overwritten.")
 
 
 def manifest_of(target: Path) -> Path:

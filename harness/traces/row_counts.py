@@ -57,7 +57,7 @@ class RowCounts:
         if not usable(uuid):
             # It tells rows apart only together with what they say.
             self._others.add(uuid)
-            uuid = orjson.dumps([uuid, time, row["message"]]).decode()
+            uuid = _dumped([uuid, time, row["message"]])
         if self._rows.add(uuid):
             return False
         tally.repeated += 1
@@ -108,3 +108,10 @@ class RowCounts:
         tally.orphan_parents = sum(not self._had(parent) for parent in self._parents)
         tally.tool_use_without_result = len(self._waiting)
         tally.sessions = len(self._sessions)
+
+
+def _dumped(value: list[Any]) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # nested too deeply: its message is left out when it is written
+        return str(value[:2])

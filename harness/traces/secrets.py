@@ -30,36 +30,48 @@ _PEM = re.compile(
     r".*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
     re.DOTALL,
 )
-_KNOWN: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (_BLOCK, _PEM),
-    ("anthropic key", re.compile(r"sk-ant-[\w-]{16,}")),
-    ("openai key", re.compile(r"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}")),
-    ("hugging face token", re.compile(r"\bhf_[A-Za-z0-9]{20,}")),
-    ("google key", re.compile(r"\bAIza[\w-]{35}")),
-    ("github token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})")),
-    ("json web token", re.compile(r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?")),
-    ("bearer token", re.compile(r"(?i)(?<=\bbearer )[\w.~+/-]{16,}=*")),
-    ("gitlab token", re.compile(r"\bgl(?:pat|ptt|rt|dt|cbt|ft|imt|soat|agent)-[\w-]{20,}")),
-    ("npm token", re.compile(r"\bnpm_[A-Za-z0-9]{30,}")),
-    ("digitalocean token", re.compile(r"\bdo[opr]_v1_[a-f0-9]{40,}")),
-    ("google token", re.compile(r"\bya29\.[\w-]{20,}")),
-    ("vault token", re.compile(r"\bhv[bs]\.[\w-]{20,}")),
-    ("telegram token", re.compile(r"\b\d{8,10}:AA[\w-]{32,}")),
-    ("wandb key", re.compile(r"(?<=\bwandb login )[0-9a-f]{40,}")),
-    ("signature in a url", re.compile(r"(?<=[?&]sig=)[\w%+/-]{20,}")),
-    ("password in a url", re.compile(r"(?<=://)[^\s/:@\"'<>]*:[^\s/:@\"'<>]+(?=@)")),
+_FORMS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
+    (_BLOCK, "-----begin", _PEM),
+    ("anthropic key", "sk-ant-", re.compile(r"sk-ant-[\w-]{16,}")),
+    ("openai key", "sk-", re.compile(r"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}")),
+    ("hugging face token", "hf_", re.compile(r"\bhf_[A-Za-z0-9]{20,}")),
+    ("google key", "aiza", re.compile(r"\bAIza[\w-]{35}")),
+    (
+        "github token",
+        "github_pat_ ghp_ gho_ ghu_ ghs_ ghr_",
+        re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})"),
+    ),
+    ("json web token", "eyj", re.compile(r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?")),
+    ("bearer token", "bearer", re.compile(r"(?i)(?<=\bbearer )[\w.~+/-]{16,}=*")),
+    (
+        "gitlab token",
+        "glpat- glptt- glrt- gldt- glcbt- glft- glimt- glsoat- glagent-",
+        re.compile(r"\bgl(?:pat|ptt|rt|dt|cbt|ft|imt|soat|agent)-[\w-]{20,}"),
+    ),
+    ("npm token", "npm_", re.compile(r"\bnpm_[A-Za-z0-9]{30,}")),
+    ("digitalocean token", "_v1_", re.compile(r"\bdo[opr]_v1_[a-f0-9]{40,}")),
+    ("google token", "ya29.", re.compile(r"\bya29\.[\w-]{20,}")),
+    ("vault token", "hvb. hvs.", re.compile(r"\bhv[bs]\.[\w-]{20,}")),
+    ("telegram token", ":aa", re.compile(r"\b\d{8,10}:AA[\w-]{32,}")),
+    ("wandb key", "wandb", re.compile(r"(?<=\bwandb login )[0-9a-f]{40,}")),
+    ("signature in a url", "sig=", re.compile(r"(?<=[?&]sig=)[\w%+/-]{20,}")),
+    ("password in a url", "://", re.compile(r"(?<=://)[^\s/:@\"'<>]*:[^\s/:@\"'<>]+(?=@)")),
     (
         "password of curl",
+        "curl",
         re.compile(rf"\bcurl\b[^\n;|]{{0,300}}?\s(?:-u|--user)[ =]?{_Q}[^\s:'\"$]+:({_V})"),
     ),
-    ("password of netrc", re.compile(r"\blogin\s+\S{1,100}\s+password\s+(\S{4,})")),
-    ("cookie", re.compile(rf"(?i)\bcookie{_Q}:\s*{_Q}([\w.-]+=[^\n\"'\\]{{8,}})")),
+    ("password of netrc", "login", re.compile(r"\blogin\s+\S{1,100}\s+password\s+(\S{4,})")),
+    ("cookie", "cookie", re.compile(rf"(?i)\bcookie{_Q}:\s*{_Q}([\w.-]+=[^\n\"'\\]{{8,}})")),
 )
-"""(kind, form); a group is the secret, where there is one."""
+"""(kind, what of it stands in the text in small letters, form). A group is the secret, where there
+is one."""
+_KNOWN = tuple((kind, tuple(told.split(" ")), form) for kind, told, form in _FORMS)
+"""Most texts hold none: to look for a few letters first is ten times as fast."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
 _BASIC = re.compile(r"(?i)\bbasic\s+([A-Za-z0-9+/]{8,}={0,2})")
 _WORD = (
-    r"(?:api[_-]?key|access[_-]?key|account[_-]?key|secret|token|passw(?:or)?d|passphrase|credential"
+    r"(?:(?:api|access|account)[_-]?key|secret|token|passw(?:or)?d|passphrase|credential"
     r"|private[_-]?key)"
 )
 _ASSIGNED = re.compile(
@@ -93,11 +105,14 @@ def secrets_in(text: str, *, scan: bool = True) -> Iterator[tuple[str, str]]:
     Raises MissingExtraError for `scan` without detect-secrets: nothing is written unredacted.
     """
     scanner = _scanner() if scan else None
-    for kind, pattern in _KNOWN:
+    lower = text.lower()
+    for kind, told, pattern in _KNOWN:
+        if not any(letters in lower for letters in told):
+            continue
         for found in pattern.finditer(text):
             yield kind, found[found.lastindex or 0]
-    yield from _in_base64(text)
-    assigns = _names_secrets(text)
+    yield from _in_base64(text, lower)
+    assigns = _names_secrets(lower)
     for found in _ASSIGNED.finditer(text) if assigns else ():
         if _is_secret(found[1], found[2], found[3]):
             yield "assigned secret", found[3]
@@ -114,14 +129,14 @@ def without_secrets(text: str) -> str:
     return text
 
 
-def _in_base64(text: str) -> Iterator[tuple[str, str]]:
+def _in_base64(text: str, lower: str) -> Iterator[tuple[str, str]]:
     """Names with passwords in headers, and keys that stand encoded."""
-    for found in _BASIC.finditer(text):
+    for found in _BASIC.finditer(text) if "basic" in lower else ():
         if b":" in _decoded(found[1]):
             yield "password in a header", found[1]
     for found in _BASE64.finditer(text):
         inner = _decoded(found[0])
-        if inner.isascii() and any(form.search(inner.decode()) for _, form in _KNOWN):
+        if inner.isascii() and any(form.search(inner.decode()) for _, _, form in _KNOWN):
             yield "key in base64", found[0]
 
 
@@ -134,8 +149,7 @@ def _decoded(text: str) -> bytes:
         return b""
 
 
-def _names_secrets(text: str) -> bool:
-    lower = text.lower()
+def _names_secrets(lower: str) -> bool:
     return any(word in lower for word in _WORDS)
 
 
@@ -187,7 +201,7 @@ class _Scanner:
         if not assigns and _QUOTED.search(text) is None:
             return
         for line in text.split("\n"):
-            if _names_secrets(line) or _QUOTED.search(line):
+            if _names_secrets(line.lower()) or _QUOTED.search(line):
                 yield from self._of_line(line)
 
     def _of_line(self, line: str) -> Iterator[tuple[str, str]]:

@@ -70,6 +70,12 @@ class Tally:
         if len(self.problems) < _MOST_PROBLEMS:
             self.problems.append(text)
 
+    def left_out(self, why: str) -> None:
+        """A state that cannot be written."""
+        self.states -= 1
+        self.bad += 1
+        self.problem(why)
+
     @property
     def verdict(self) -> str:
         """read, empty, foreign, glued, torn at its end, or damaged: rows are lost within it."""

@@ -19,15 +19,17 @@ TOPICS = "apple pear plum cherry grape melon fig date lemon lime kiwi mango peac
 
 
 def test_the_page_leads_from_sessions_to_an_evaluated_adapter(tmp_path: Path) -> None:
-    (block,) = re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    commands = [line for line in block.splitlines() if line.startswith("harness")]
+    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    commands = [
+        line for block in blocks for line in block.splitlines() if line.startswith("harness")
+    ]
     root = tmp_path / "work"
     (tmp_path / "home").mkdir()
     root.mkdir()
     save_tiny_model(root / "model")
     for number, topic in enumerate(TOPICS.split() * 5):
         mended(root, f"{topic}{number}")
-    journey, model, told = Journey(root, tmp_path / "home"), "", {}
+    journey, model, verdicts = Journey(root, tmp_path / "home"), "", []
     for line in commands:
         line = line.replace("max_steps=100", "max_steps=2").replace("MODEL", model)
         verb = tuple(shlex.split(line)[1:])
@@ -37,7 +39,10 @@ def test_the_page_leads_from_sessions_to_an_evaluated_adapter(tmp_path: Path) ->
         assert done.exit_code in ((0, 1) if judged else (0,)), (line, done.stdout, done.stderr)
         told = done.document
         model = told.get("model", model) if verb[1] == "run" else model
-    assert told["verdict"] in ("PASS", "FAIL", "INCONCLUSIVE")
+        verdicts += [told["verdict"]] if judged else []
+    assert len(verdicts) == 1
+    assert verdicts[0] in ("PASS", "FAIL", "INCONCLUSIVE")
+    assert told["specification"]["benchmark"]["evaluator"] == "perplexity"
     assert re.fullmatch("[0-9a-f]{64}", model)
     assert (root / "pairs.card.md").exists()
 

@@ -95,7 +95,20 @@ def test_states_are_written_and_one_session_is_withdrawn_again(tuning: Journey):
     assert (manifest["sessions"], manifest["rows"]) == (["bbbb-2"], 1)
     assert "aaaa-1" not in json.dumps(manifest)
     assert manifest["withdrawn"][0]["from_sha256"] == before
-    assert typed(tuning, "traces", "withdraw", "aaaa-1", "rows.jsonl", code=1)
+    again = typed(tuning, "traces", "withdraw", "aaaa-1", "rows.jsonl", code=1)
+    assert "rows.jsonl holds no row of aaaa-1" in again.stdout
+    asked(tuning, "traces", "withdraw", "bbbb", "rows.jsonl")  # the beginning of an id
+    assert (tuning.root / "rows.jsonl").read_bytes() == b""
+
+
+def test_the_beginning_of_several_ids_withdraws_nothing(tuning: Journey):
+    session(tuning, "aaaa-1")
+    folder = session(tuning, "aaaa-2").parent
+    asked(tuning, "traces", "ingest", folder, "-o", "rows.jsonl")
+    before = sha256_file(tuning.root / "rows.jsonl")
+    refused = typed(tuning, "traces", "withdraw", "aaaa", "rows.jsonl", code=2)
+    assert "aaaa begins the ids of 2 sessions: aaaa-1, aaaa-2" in refused.stderr
+    assert sha256_file(tuning.root / "rows.jsonl") == before
 
 
 def test_strict_refuses_and_leaves_nothing(tuning: Journey):
@@ -132,6 +145,8 @@ def test_from_transcripts_to_a_specification_and_back(tuning: Journey):
     assert "license: mit" in card
     assert "| consent given | 6 |" in card
     asked(tuning, "traces", "rows", "traces.jsonl", "-o", "split.jsonl", "--held-out", "0.5")
+    few = typed(tuning, "traces", "rows", "traces.jsonl", "-o", "few.jsonl", "--held-out", "0.5")
+    assert "a benchmark needs 20 held-out rows; 6 sessions gave" in few.stdout
     parts = [
         json.loads((tuning.root / f"split.{name}.manifest.json").read_text())["sessions"]
         for name in ("jsonl", "held_out.jsonl")
@@ -143,6 +158,7 @@ def test_from_transcripts_to_a_specification_and_back(tuning: Journey):
     assert not any(
         parts[1][0] in path.read_text() for path in tuning.root.glob("split.*") if path.is_file()
     )
+    assert "A session was withdrawn at" in (tuning.root / "split.card.md").read_text()
     (tuning.root / "judge.py").write_text(programs.EVALUATOR)
     spec = (
         *("posttrain", "spec", "--backend", "command", "--mode", "orpo"),
@@ -153,7 +169,13 @@ def test_from_transcripts_to_a_specification_and_back(tuning: Journey):
     made = asked(tuning, *spec)
     exported = asked(tuning, "posttrain", "export", "pairs.jsonl", "public.jsonl")
     assert (exported["rows"], exported["left_out"]) == (6, [])
+    (tuning.root / "pairs.answers.jsonl").write_text("")
     gone = asked(tuning, "traces", "withdraw", "part3", "pairs.jsonl", "public.jsonl")
+    assert gone["answers"] == [str(Path("pairs.answers.jsonl"))]
+    once_more = asked(tuning, "traces", "withdraw", "part3", "pairs.jsonl", "public.jsonl")
+    assert [one["experiment"] for one in once_more["programs"]] == [made["experiment"]]
+    never = typed(tuning, "traces", "withdraw", "part9", "pairs.jsonl", code=1)
+    assert "used it" not in never.stdout
     assert [one["rows"] for one in gone["datasets"]] == [1, 1]
     assert [one["experiment"] for one in gone["programs"]] == [made["experiment"]]
     assert "part3" not in (tuning.root / "pairs.jsonl").read_text()

@@ -74,6 +74,17 @@ def test_a_benchmark_of_conversations_is_refused(
         program.create(programs.request(), by="me")
 
 
+def test_an_evaluator_that_these_rows_have_no_text_for_is_refused_with_one_that_fits(
+    program: TrainingProgram, root: Path
+):
+    rows = [{"id": f"h-{n}", "prompt": f"{n}?", "completion": "yes"} for n in range(20)]
+    programs.write_rows(root / "held_out.jsonl", rows)
+    with pytest.raises(SpecificationError) as refused:
+        program.create(programs.request(evaluator="preference"), by="me")
+    named = {problem.field: problem.expected for problem in refused.value.problems}
+    assert named["benchmark.evaluator"] == "exact_match or perplexity"
+
+
 def test_rollouts_take_conversations_and_no_tools_of_a_row(
     program: TrainingProgram, project: Project, root: Path
 ):

@@ -168,6 +168,25 @@ def test_an_evaluator_that_fails_is_inconclusive_never_a_score(
     assert refused(promote(project, model)) == {"evaluations"}
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        'answer["failure"] = "row 7 has \\x1b[31mno\\nend"; end = 1',
+        "raise SystemExit('warned\\nrow 7 has no end')",
+    ],
+)
+def test_why_an_evaluator_failed_is_said_in_its_words(
+    project, program, model, root: Path, change
+) -> None:
+    programs.write_evaluator(root, change=change)
+    path = root / "judge.py"
+    path.write_text(f"end = 0\n{path.read_text()}\nraise SystemExit(end)\n")
+    programs.approve(project)
+    made = program.attach_evaluation(model)
+    assert made.verdict == "INCONCLUSIVE"
+    assert "the evaluator failed: row 7 has no end" in made.reason
+
+
 def test_the_modes_differ_by_the_guidance(project, program, model, root: Path) -> None:
     programs.write_evaluator(
         root, change='answer["scores"] = [{**s, "margin": len(data)} for s in answer["scores"]]'

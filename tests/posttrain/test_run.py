@@ -82,6 +82,14 @@ def test_exit_code_stdout_and_file(execute, project, case: str) -> None:
     assert judged.accepted == (status == "completed")
 
 
+def test_rows_that_a_trainer_left_out_are_told(execute) -> None:
+    body = programs.GOOD.replace(
+        "result()", 'result(rows_used=18, rows_refused={"prompt_too_\\nlong": 2})'
+    )
+    reason = execute(body).run.reason
+    assert reason.endswith("trained on 18 of 20 rows, left out: prompt_too_ long (2)")
+
+
 def test_the_checkpoint_is_recorded_before_the_run_is_completed(execute, project) -> None:
     report = execute()
     kinds = [fact.kind for fact in project.ledger.facts()]

@@ -1,15 +1,20 @@
 """A session that is withdrawn from a dataset: what was trained on it is named."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from harness.files import sha256_file
 from harness.ledger.project import Project
 from harness.posttrain.lineage import trained_on
 from harness.posttrain.training_judgement import ProgramReport
 from harness.traces.contexts import sessions_of
-from harness.traces.withdrawal import digests_of, held, withdraw
+from harness.traces.ingest import manifest_of
+from harness.traces.withdrawal import digests_of, digests_with, held, withdraw
 from tests.posttrain import programs
 
 NOW = "2026-01-01T00:00:00.000Z"
@@ -20,6 +25,7 @@ def mark(path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows[:3]:
         row["provenance"] = {"sessions": ["s"]}
+    rows[4]["provenance"] = {"session": "v"}
     rows[1]["provenance"]["sessions"].append("t")
     programs.write_rows(path, rows)
 
@@ -34,7 +40,11 @@ def test_the_model_of_a_dataset_that_held_the_session_is_named_afterwards_too(
     assert (held(dataset, "s").rows, held(dataset, "t").rows) == (3, 1)
     assert withdraw(dataset, "s", at=NOW) == sha256_file(dataset) != before
     assert (held(dataset, "s").rows, held(dataset, "s").of) == (0, 17)
-    (used,) = trained_on(project, digests_of(dataset))
+    withdraw(dataset, "v", at=NOW)
+    assert digests_with(dataset, "s") == {before}
+    assert digests_with(dataset, "v") == digests_of(dataset) - {sha256_file(dataset)}
+    assert digests_with(dataset, "never") == set()
+    (used,) = trained_on(project, digests_with(dataset, "s"))
     assert used["sha256"] == before
     assert [model["id"] for model in used["models"]] == [report.model]
     assert not used["models"][0]["served"]
@@ -48,3 +58,35 @@ def test_a_row_names_its_sessions_in_either_form():
         "c",
     }
     assert sessions_of({"provenance": 3}) == set()
+
+
+def test_a_killed_withdrawal_still_tells_what_was_trained_on_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    dataset = root / "train.jsonl"
+    mark(dataset)
+    before = sha256_file(dataset)
+
+    monkeypatch.setattr(os, "replace", killed_after(1))
+    with pytest.raises(KeyboardInterrupt):
+        withdraw(dataset, "s", at=NOW)
+    monkeypatch.undo()
+    assert sha256_file(dataset) == before
+    assert digests_with(dataset, "s") == {before}
+    withdraw(dataset, "s", at=NOW)
+    told = json.loads(manifest_of(dataset).read_text())
+    assert [one["from_sha256"] for one in told["withdrawn"]] == [before]
+    assert (told["rows"], told["sha256"]) == (17, sha256_file(dataset))
+
+
+def killed_after(renames: int) -> Callable[..., None]:
+    """Of the files, the manifest's comes first."""
+    real, left = os.replace, [renames]
+
+    def replace(*words: Any, **named: Any) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        real(*words, **named)
+
+    return replace

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.errors import UsageError
 from harness.traces.book import Book
 from harness.traces.forms import claude_code
 from harness.traces.ingest import Reading, Terms, ingest, sources
@@ -334,3 +335,27 @@ def test_a_row_that_is_no_strict_json_is_a_row(tmp_path: Path, odd: bytes):
     main.path.write_bytes(held)
     tally = read(main.path)[1]
     assert (tally.rows, tally.bad, tally.human_prompts, tally.verdict) == (1, 0, 1, "read")
+
+
+def test_of_two_commands_that_write_one_file_the_first_keeps_it(tmp_path: Path):
+    main = Transcript(tmp_path / "s.jsonl", session="s", cwd="/p")
+    main.prompt("one")
+    answer(main, "m", text("yes"))
+    write(main)
+    out = tmp_path / "out/states.jsonl"
+    left = out.with_name(".states.jsonl.0123abcd.tmp")  # of one that was killed
+    out.parent.mkdir()
+    left.write_text("half")
+
+    class Meanwhile(Redactor):
+        def value(self, value: Any) -> Any:
+            out.write_text("of the other one")
+            return super().value(value)
+
+    with pytest.raises(UsageError, match=r"states\.jsonl exists"):
+        ingest(
+            sources([main.path]), out, redactor=Meanwhile(scan=False), terms=Terms(), outcomes={}
+        )
+    assert {path.name: path.read_text() for path in out.parent.iterdir()} == {
+        out.name: "of the other one"
+    }

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from harness.artifacts.jsonl import loads, parse_line
+from harness.artifacts.jsonl import parse_line
 from harness.traces.book import Book
 from harness.traces.file_lines import LONGEST, file_lines
 from harness.traces.row_counts import RowCounts
@@ -91,7 +91,7 @@ class _File:
         line = b"\n"
         for self._line, line in enumerate(file_lines(path), 1):
             try:
-                row = loads(line)
+                row = orjson.loads(line)
             except orjson.JSONDecodeError:
                 rows, whole = self._bad(line)
                 for row in rows:

@@ -1,0 +1,130 @@
+"""A session taken out of files: what the command does, and what it says."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.clock import SystemClock, iso
+from harness.domain.words import some
+from harness.errors import UsageError
+from harness.ledger.project import Project
+from harness.posttrain.lineage import trained_on
+from harness.traces.withdrawal import (
+    Held,
+    answers_beside,
+    digests_of,
+    digests_with,
+    held,
+    sessions_in,
+    withdraw,
+)
+
+
+def taken_out(
+    opened: Project | None, session: str, files: Sequence[Path], *, dry_run: bool
+) -> dict[str, Any]:
+    """{session, datasets[], programs[], unsure[], benchmarks[], answers[]}."""
+    session = _whole_id(session, files)
+    known = {digest for path in files for digest in digests_of(path)}
+    found = [_withdraw(path, session, dry_run=dry_run) for path in files]
+    digests = {digest for _, _, used in found for digest in used}
+    return {
+        "session": session,
+        "datasets": [
+            {"path": str(one.path), "rows": one.rows, "of": one.of, "sha256": after}
+            for one, after, _ in found
+        ],
+        "programs": trained_on(opened, digests) if opened is not None else [],
+        "unsure": _changed_since(opened, files, known),
+        "benchmarks": _benchmarks(opened, files, session, digests),
+        "answers": [str(kept) for path in files if (kept := answers_beside(path)) is not None],
+    }
+
+
+def _changed_since(opened: Project | None, files: Sequence[Path], digests: set[str]) -> list[str]:
+    """Programs that trained on other content than one of `files` has or had: nobody can tell
+    whether the session was in it."""
+    if opened is None:
+        return []
+    root, here = opened.layout.root, {path.resolve() for path in files}
+    return [
+        program.experiment
+        for program in opened.ledger.programs()
+        if (root / program.spec["dataset"]["path"]).resolve() in here
+        and program.spec["dataset"]["sha256"] not in digests
+    ]
+
+
+def _whole_id(session: str, files: Sequence[Path]) -> str:
+    """The one that begins so; what no file holds, as it is: it may be withdrawn already."""
+    known = {name for path in files for name in sessions_in(path)}
+    begins = sorted(name for name in known if name.startswith(session))
+    if session in known or not begins:
+        return session
+    if len(begins) > 1:
+        raise UsageError(
+            f"{session} begins the ids of {len(begins)} sessions: {', '.join(begins[:5])}.",
+            hint="Give more of the id.",
+        )
+    return begins[0]
+
+
+def _benchmarks(
+    opened: Project | None, files: Sequence[Path], session: str, digests: set[str]
+) -> list[dict[str, Any]]:
+    """Approved ones that hold the session: {path, named, in_vault}."""
+    if opened is None:
+        return []
+    root, told = opened.layout.root, {}
+    for approved in opened.ledger.approved_benchmarks():
+        name = approved.benchmark["path"]
+        named = any(path.resolve() == (root / name).resolve() for path in files)
+        in_vault = approved.benchmark["sha256"] in digests
+        there = not named and (root / name).is_file() and held(root / name, session).rows > 0
+        if in_vault or there:
+            told[name] = {"path": name, "named": named, "in_vault": in_vault}
+    return list(told.values())
+
+
+def _withdraw(path: Path, session: str, *, dry_run: bool) -> tuple[Held, str, set[str]]:
+    """What it held, its SHA-256 afterwards, and those under which it ever held the session."""
+    one, digests = held(path, session), digests_with(path, session)
+    if dry_run or not one.rows:
+        return one, one.sha256, digests
+    return one, withdraw(path, session, at=iso(SystemClock().now())), digests
+
+
+def told(document: Mapping[str, Any], *, dry_run: bool) -> list[str]:
+    verb, session = "holds" if dry_run else "lost", document["session"]
+    lines = [
+        f"{one['path']} {verb} {some(one['rows'], 'row')} of {one['of']}"
+        if one["rows"]
+        else f"{one['path']} holds no row of {session}"
+        for one in document["datasets"]
+    ]
+    for program in document["programs"]:
+        for model in program["models"]:
+            served = ", is served" if model["served"] else ""
+            lines.append(
+                f"model {model['id'][:12]} of {program['experiment']} used it:"
+                f" {model['state']}{served}"
+            )
+        if not program["models"]:
+            lines.append(f"{program['experiment']} used it; it has no model")
+    lines += [
+        f"{name} trained on an earlier content of its dataset; whether it held the session is"
+        " unknown"
+        for name in document["unsure"]
+    ]
+    for one in document["benchmarks"]:
+        lines.append(
+            f"the benchmark {one['path']} is approved with it; the vault keeps the rows: approve it"
+            " anew"
+            if one["named"]
+            else f"the benchmark {one['path']} holds rows of it too, and was left: name the file"
+        )
+    lines += [
+        f"{path} keeps a teacher's answers about sessions, without their ids: remove it, too"
+        for path in document["answers"]
+    ]
+    return lines or ["nothing found"]
