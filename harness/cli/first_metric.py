@@ -1,5 +1,6 @@
 """The metric of `harness init --data`: known, computable on the labels, and the standing plan's."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,15 @@ def require_fit(named: str | None, labels: Column, where: str) -> None:
         hint=hint,
         code="metric_unfit",
     )
+
+
+def fitting_metrics(labels: Column) -> Iterator[str]:
+    """The metrics that these labels allow, the proposed one first."""
+    first = proposed_metric(labels)
+    yield first
+    for name, metric in METRICS.items():
+        if name != first and _of_numbers(name, labels) is None and unfit(metric, labels) is None:
+            yield name
 
 
 def _of_numbers(named: str | None, labels: Column) -> str | None:

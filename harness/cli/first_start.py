@@ -3,17 +3,17 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
 from harness.cli.data import HELD_OUT, VALIDATION, told
-from harness.cli.first_metric import metric_named, require_as_planned, require_fit
+from harness.cli.first_metric import fitting_metrics, metric_named, require_as_planned, require_fit
 from harness.cli.output import environment, tell
 from harness.cli.person import stdin_is_terminal
 from harness.clock import SystemClock
 from harness.contract.artifacts import BY_NAME, INNER_PLAN
-from harness.domain.metrics import METRICS
 from harness.domain.statuses import HooksMode
 from harness.errors import RefusedError, UsageError
 from harness.evaluation.trivial import first_tiers, rounded, trivial_score
@@ -122,8 +122,9 @@ def gather(
     content = read_table(known) if known.is_file() else None
     label = label or _label(content, known, ask)
     if metric is None and content is not None and ask is not None and label in content.columns:
-        shown = f"Metric ({', '.join(list(METRICS)[:_SHOWN])}, ...)"
-        metric = ask(shown, proposed_metric(content.columns[label]))
+        fit = list(islice(fitting_metrics(content.columns[label]), _SHOWN + 1))
+        shown = [*fit[:_SHOWN], *(["..."] if len(fit) > _SHOWN else [])]
+        metric = ask(f"Metric ({', '.join(shown)})", fit[0])
     metric = None if metric is None else metric_named(metric)
     if content is not None and label in content.columns:
         require_fit(metric, content.columns[label], f"column {label!r} of {known}")

@@ -263,10 +263,17 @@ def test_nobody_is_told_to_approve_a_plan_that_cannot_be(journey: Journey) -> No
     assert "harness plan approve" not in done.stdout
 
 
-def test_on_a_terminal_it_asks_for_what_is_missing(journey: Journey) -> None:
+@pytest.mark.parametrize(
+    ("typed", "label", "metric"),
+    [(b"\nlog_loss\n", "churned", "log_loss"), (b"spent\n\n", "spent", "mae")],
+    ids=["Enter for the label, a metric", "a column of real numbers, Enter for the metric"],
+)
+def test_on_a_terminal_it_asks_for_what_is_missing(
+    journey: Journey, typed: bytes, label: str, metric: str
+) -> None:
     ours, theirs = pty.openpty()
     try:
-        os.write(ours, b"\nlog_loss\n")  # Enter for the label, a metric
+        os.write(ours, typed)
         done = subprocess.run(
             [sys.executable, "-m", "harness", "init", "--hooks", "none", "--data", "data/all.csv"],
             cwd=journey.root,
@@ -284,10 +291,12 @@ def test_on_a_terminal_it_asks_for_what_is_missing(journey: Journey) -> None:
         os.close(theirs)
     assert done.returncode == 0, asked
     assert "Column to predict (age, plan, spent, churned) [churned]" in asked
-    assert "[accuracy]" in asked
+    (named,) = [line for line in asked.splitlines() if line.startswith("Metric (")]
+    assert named.endswith("[accuracy]" if label == "churned" else "[mae]")
+    assert ("accuracy" in named) is (label == "churned"), "what fits is named, and nothing else"
     plan = (journey.root / ".harness/plan.md").read_text()
-    assert "label: churned" in plan
-    assert "metric: log_loss" in plan
+    assert f"label: {label}" in plan
+    assert f"metric: {metric}" in plan
 
 
 def test_init_inside_a_folder_of_claude_or_of_the_harness_names_the_project(
