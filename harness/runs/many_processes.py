@@ -16,6 +16,7 @@ from typing import Any
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.metrics_file import Row, Tail
+from harness.domain.distributed import DiLoCoConfig
 from harness.domain.launch_options import TORCHRUN
 from harness.domain.plain_text import one_line
 from harness.domain.sandbox import Sandbox
@@ -31,8 +32,6 @@ EVENTS = "replicas.jsonl"
 """In the run's folder, as its crew writes it (harness/training/replicas/crew.py)."""
 _TOLD = ("starting", "healing", "stalled", "stopped", "ended")
 """States; who waits or trains changes them in every round."""
-_MOST_REPLICAS = 64
-"""On one machine; a slip of the keyboard starts no thousands."""
 _MOST, _LONGEST = 20, 200
 """Changes of one look, and characters of one: the training could write them itself."""
 
@@ -77,20 +76,16 @@ def replicated(words: Sequence[str], replicas: int | None) -> list[str]:
 
 def replicas_of(project: Project, experiment: str, asked: int | None) -> int | None:
     """`asked`, by --replicas; else what config.yaml says under `distributed`; None for a run of one
-    process. Raises UsageError where they differ, or one is no number of replicas."""
+    process. Raises UsageError where they differ (config_exists), or what config.yaml says cannot
+    be (distributed_invalid): else a run would find it out."""
     path = project.layout.experiment(experiment, "config")
     try:
         said = read_yaml(read_text(path), where=path.name).data.get("distributed")
     except NotFoundError:
         said = None
-    there = said.get("replicas", 2) if isinstance(said, dict) else None
-    for value in (asked, there):
-        if value is not None and (type(value) is not int or not 1 <= value <= _MOST_REPLICAS):
-            raise UsageError(
-                f"replicas is {value!r}; expected a whole number from 1 to {_MOST_REPLICAS}.",
-                hint="E.g. `--replicas 2`.",
-                code="distributed_invalid",
-            )
+    there = DiLoCoConfig.read(said).replicas if isinstance(said, dict) else None
+    if asked is not None and there is None:
+        DiLoCoConfig(replicas=asked)
     if asked is not None and there is not None and asked != there:
         raise UsageError(
             f"--replicas is {asked}; {project.layout.relative(path)} says {there}.",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_user_pages import ROOT, Newcomer, remotes, repository
 
-from harness.training.replicas.config import DiLoCoConfig
+from harness.domain.distributed import DiLoCoConfig
 from harness.training.replicas.standing import State
 
 PAGE = ROOT / "docs/diloco.md"

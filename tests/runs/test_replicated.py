@@ -33,8 +33,13 @@ def test_config_says_how_many_and_must_agree_with_the_option(project: Project) -
     with pytest.raises(UsageError, match="replicas is 'many'; expected a whole number"):
         replicas_of(project, "exp-0001", None)
     path.write_text("distributed: {replicas: 9999}\n")
-    with pytest.raises(UsageError, match="replicas is 9999; expected a whole number from 1 to 64"):
+    with pytest.raises(UsageError, match="replicas is 9999; expected at most 64"):
         replicas_of(project, "exp-0001", None)
+    path.write_text("distributed: {engine: ddp}\n")
+    with pytest.raises(UsageError, match="engine is 'ddp'; expected diloco"):
+        replicas_of(project, "exp-0001", None)
+    with pytest.raises(UsageError, match="replicas is 99; expected at most 64"):
+        replicas_of(project, "exp-0002", 99)
     path.write_text("distributed: {sync_every: 5}\n")
     assert replicas_of(project, "exp-0001", None) == 2
 

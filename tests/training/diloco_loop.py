@@ -20,6 +20,8 @@ from harness.training.diloco import DiLoCo, Samples
 CASE = json.loads(os.environ.get("CASE") or "{}")
 ROUNDS, ROWS, BATCH, OPEN = CASE.get("rounds", 4), 48, 4, 1_000_000
 
+WIDTH = 16 + (int(os.environ["HARNESS_REPLICA"]) if CASE.get("widths_differ") else 0)
+
 
 def flat(tensors):
     return [each for tensor in tensors for each in tensor.detach().flatten().tolist()]
@@ -74,11 +76,15 @@ def main():
         replica = int(os.environ["HARNESS_REPLICA"])
         torch.manual_seed(log.seed + (replica if CASE.get("seeds_differ") else 0))
         model = torch.nn.Sequential(
-            torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Dropout(0.1), torch.nn.Linear(16, 1)
+            torch.nn.Linear(8, WIDTH),
+            torch.nn.Tanh(),
+            torch.nn.Dropout(0.1),
+            torch.nn.Linear(WIDTH, 1),
         )
         kind = torch.optim.SGD if CASE.get("plain") else torch.optim.AdamW
         inner = kind(model.parameters(), lr=1e-2)
-        samples = Samples(ROWS, batch=BATCH, seed=log.seed)
+        rows = ROWS + (replica if CASE.get("rows_differ") else 0)
+        samples = Samples(rows, batch=BATCH, seed=log.seed)
         torch.manual_seed(log.seed * 1000 + replica)  # dropout differs
         diloco = Kept(model, inner, log=log, samples=samples)
         diloco.reborn = (diloco.folder / "kept.jsonl").exists()

@@ -109,6 +109,24 @@ def test_what_stays_of_the_local_weights_is_not_in_the_global_ones(tmp_path: Pat
         assert one["after"] != two["after"]
 
 
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("widths_differ", "0.weight is [16, 8, 'torch.float32'] in replica 0, [17, 8"),
+        ("rows_differ", "samples.count is 48 in replica 0, 49 in replica 1"),
+    ],
+)
+def test_replicas_that_train_something_else_end_the_run(
+    tmp_path: Path, case: str, said: str
+) -> None:
+    """gloo ended one of them, and the others trained on as if it had died."""
+    run = Replicas(tmp_path, {case: True}).start()
+    assert run.wait() == 1
+    assert "The replicas do not train the same" in run.err
+    assert said in run.err
+    assert not (run.of(0) / "kept.jsonl").exists()
+
+
 def test_weights_that_differ_at_the_start_are_told(tmp_path: Path) -> None:
     run = Replicas(tmp_path, {"seeds_differ": True}, {"restarts": 0}).start()
     assert run.wait() == 1

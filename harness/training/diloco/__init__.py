@@ -25,8 +25,8 @@ It runs in a replica that `harness train EXP --replicas N -- CMD` or `python -m
 harness.training.replicas` started. docs/diloco.md says what a round does and what is kept.
 """
 
+from harness.domain.distributed import DiLoCoConfig
 from harness.training.diloco.replica import DiLoCo
 from harness.training.diloco.samples import Samples
-from harness.training.replicas.config import DiLoCoConfig
 
 __all__ = ["DiLoCo", "DiLoCoConfig", "Samples"]

@@ -13,8 +13,8 @@ from torch.distributed._serialization import _streaming_load
 from torchft import Manager, ProcessGroupGloo, ProcessGroupNCCL
 from torchft.checkpointing.http_transport import HTTPTransport
 
+from harness.domain.distributed import DiLoCoConfig
 from harness.errors import RunError
-from harness.training.replicas.config import DiLoCoConfig
 from harness.training.replicas.standing import State
 
 Tell = Callable[[State], None]

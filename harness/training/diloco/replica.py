@@ -15,6 +15,7 @@ from torchft.local_sgd import DiLoCo as TorchftDiLoCo
 from torchft.local_sgd import _StreamingDiLoCoFragment
 
 from harness.domain import variables
+from harness.domain.distributed import DiLoCoConfig
 from harness.errors import RunError, UsageError
 from harness.files import atomic_write
 from harness.run_logger import RunLogger
@@ -23,7 +24,7 @@ from harness.training.diloco.healing import ReplicaManager
 from harness.training.diloco.kept import keep_round, kept_round
 from harness.training.diloco.rounds import Round, Work, norm, round_of, strays
 from harness.training.diloco.samples import Samples
-from harness.training.replicas.config import DiLoCoConfig
+from harness.training.replicas.alike import require_alike, say_what
 from harness.training.replicas.network import require_alone
 from harness.training.replicas.standing import GO, SAMPLES, Standing, State
 
@@ -124,12 +125,27 @@ class DiLoCo:
         if self._resumed_at:
             self._resume(int(self._resumed_at))
         self._deal()
+        say_what(self.folder, self._about())
         self._tell(State.WAITING)
         # The first to come would else have trained alone before the others are there.
         self._manager.wait_for(self.folder.parent / GO)
+        try:
+            require_alike(self.folder)
+        except RunError as error:
+            self.__exit__(type(error), error, None)
+            raise
         self._began = time.monotonic()
         self._tell(State.TRAINING)
         return self
+
+    def _about(self) -> dict[str, Any]:
+        """What has to be the same in all replicas."""
+        named = self._model.named_parameters()
+        shapes = {f"parameter {name}": [*each.shape, str(each.dtype)] for name, each in named}
+        dealt = {} if self._samples is None else self._samples.state()
+        rows = {f"samples.{name}": dealt[name] for name in ("count", "batch", "seed") if dealt}
+        said = {f"distributed.{name}": value for name, value in self.config.plain().items()}
+        return said | rows | shapes
 
     def __exit__(
         self,

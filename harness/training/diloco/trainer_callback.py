@@ -18,10 +18,10 @@ import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from harness.domain import variables
+from harness.domain.distributed import DiLoCoConfig
 from harness.errors import UsageError
 from harness.run_logger import RunLogger
 from harness.training.diloco.replica import DiLoCo
-from harness.training.replicas.config import DiLoCoConfig
 
 
 class DiLoCoCallback(TrainerCallback):  # type: ignore[misc] # the library is not followed

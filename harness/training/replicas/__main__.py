@@ -5,9 +5,9 @@ import argparse
 import os
 import sys
 
+from harness.domain.distributed import DiLoCoConfig
 from harness.errors import HarnessError, RefusedError, UsageError
 from harness.run_logger import RunLogger
-from harness.training.replicas.config import DiLoCoConfig
 from harness.training.replicas.crew import Crew
 from harness.training.replicas.network import enter_own
 

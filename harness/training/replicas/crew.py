@@ -17,10 +17,10 @@ from typing import Any
 
 from harness.clock import SystemClock, iso
 from harness.domain import variables
+from harness.domain.distributed import DiLoCoConfig
 from harness.domain.plain_text import plain
 from harness.run_logger import RunLogger
 from harness.training.replicas.cards import cards_of
-from harness.training.replicas.config import DiLoCoConfig
 from harness.training.replicas.member import Member
 from harness.training.replicas.merge import Merge
 from harness.training.replicas.standing import GO, SAMPLES, State

@@ -20,6 +20,8 @@ _WHOLE = {
     "restarts": 0,
 }
 """Name -> the least that it may be."""
+_MOST_REPLICAS = 64
+"""On one machine; a slip of the keyboard starts no thousands."""
 _SECONDS = ("join_s", "heartbeat_s", "timeout_s", "waiting_s", "stalled_s")
 
 
@@ -79,6 +81,8 @@ class DiLoCoConfig:
         for name in ("nesterov", "offload", "open_ports"):
             if type(value := getattr(self, name)) is not bool:
                 raise _wrong(name, value, "true or false")
+        if self.replicas > _MOST_REPLICAS:
+            raise _wrong("replicas", self.replicas, f"at most {_MOST_REPLICAS}")
         self._together()
 
     def _together(self) -> None:
