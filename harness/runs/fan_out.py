@@ -177,7 +177,10 @@ class FanOut:
 
     def _take_lost(self, one: "_Seed") -> None:
         closed = close_abandoned(self.job.project, self.job.experiment, seed=one.seed)
-        self.findings += closed or [_no_answer(self.engine.name, one, "is not known any more")]
+        lines = [line for line in one.at.said().splitlines() if line.strip()]
+        why = f" ({one_line(lines[-1], _LONGEST)})" if lines else ""
+        what = f"is not known any more{why}"
+        self.findings += closed or [_no_answer(self.engine.name, one, what)]
         self.problem = self.problem or _FailedError.of(one.seed)
         forget(one.folder)
 

@@ -139,6 +139,24 @@ def test_the_answer_of_a_supervisor_before_is_not_mixed_with_the_next_ones(tmp_p
     assert (tmp_path / on_node.ANSWER).read_text() == "{}\n"
 
 
+def test_of_a_job_that_is_lost_the_engines_last_line_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where the node has no harness there is no answer, and no log of a supervisor."""
+    seeds = Seeds(monkeypatch, s1=[None])
+
+    def lost(self: FanOut, seed: int) -> Any:
+        at = SimpleNamespace(
+            job="7", lost=lambda: True, said=lambda: "trace\nNo module named 'harness'\n\n"
+        )
+        return fan_out._Seed(seed=seed, folder=tmp_path, at=at, tell=lambda *_words: None)
+
+    monkeypatch.setattr(FanOut, "_placed", lost)
+    (found,) = seeds.train(1)
+    assert found.code == "placement_lost"
+    assert "is not known any more (No module named 'harness')" in found.message
+
+
 def test_an_order_says_who_asked_and_in_which_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,9 @@ class _Process:
     def lost(self) -> bool:
         return self.process.poll() is not None
 
+    def said(self) -> str:
+        return f"exit code {self.process.poll()}"
+
     def cancel(self) -> None:
         end_group(self.process, grace=5.0)
 

@@ -136,6 +136,10 @@ class Placed(Protocol):
         """Whether the engine will never run it, or never again."""
         ...
 
+    def said(self) -> str:
+        """Of one that is lost: what the engine has of it, of which the end says most."""
+        ...
+
     def cancel(self) -> None:
         """Take it out of the engine's hands, also while it waits."""
         ...

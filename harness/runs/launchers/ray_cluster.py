@@ -108,6 +108,13 @@ class _Task:
         done, _ = self.ray.wait([self.reference], timeout=0)
         return bool(done)
 
+    def said(self) -> str:
+        try:
+            self.ray.get(self.reference, timeout=0)
+        except self.ray.exceptions.RayError as error:
+            return str(error)
+        return ""
+
     def cancel(self) -> None:
         with contextlib.suppress(self.ray.exceptions.RayError):
             self.ray.cancel(self.reference)

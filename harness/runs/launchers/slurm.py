@@ -114,6 +114,11 @@ class _SlurmJob:
     def lost(self) -> bool:
         return bool(self.submitted.done())
 
+    def said(self) -> str:
+        with contextlib.suppress(OSError, ValueError):
+            return self.submitted.stderr() or ""
+        return ""
+
     def cancel(self) -> None:
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             self.submitted.cancel()
