@@ -15,8 +15,6 @@ from runs_support import wait_until
 
 from harness.domain.statuses import FINAL_RUNS, RunStatus
 from harness.ledger.verify import verify
-from harness.runs.launchers.on_node import Watch
-from harness.runs.launchers.ray_cluster import RayEngine
 
 pytest.importorskip("ray", reason="Ray is not installed: the extra `ray` brings it, 80 MB")
 pytestmark = pytest.mark.timeout(1800)
@@ -69,18 +67,34 @@ def test_a_cluster_whose_token_is_not_known_is_a_sentence(tmp_path: Path, addres
         assert project.ledger.runs("exp-0001") == []
 
 
-def test_a_task_that_fails_on_its_node_says_why(
-    tmp_path: Path, address: str, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(home / ".ray/auth_token"))
-    engine = RayEngine({"address": address}, inherited={}, state=tmp_path)
-    watch = Watch(["python"], dict(os.environ), tmp_path / "not shared")
-    try:
-        task = engine.submit(watch, title="exp-0001 seed 1", minutes=1)
-        wait_until(task.lost, 120)
-        assert "No such file or directory" in task.said().splitlines()[-1]
-    finally:
-        engine.close()
+LOST = """
+import os, sys, time
+from pathlib import Path
+from harness.runs.launchers.on_node import Watch
+from harness.runs.launchers.ray_cluster import RayEngine
+engine = RayEngine({"address": sys.argv[1]}, inherited={}, state=Path(sys.argv[2]))
+watch = Watch(["/no/such/python"], dict(os.environ), Path(sys.argv[2]))
+task = engine.submit(watch, title="exp-0001 seed 1", minutes=1)
+while not task.lost():
+    time.sleep(0.1)
+print(task.said().strip(), file=sys.__stdout__)
+engine.close()
+"""
+
+
+def test_a_task_that_fails_on_its_node_says_why(tmp_path: Path, address: str, home: Path) -> None:
+    environment = {**os.environ, "RAY_AUTH_TOKEN_PATH": str(home / ".ray/auth_token")}
+    done = subprocess.run(
+        [sys.executable, "-c", LOST, address, str(tmp_path)],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "No such file or directory: '/no/such/python'" in done.stdout.splitlines()[-1]
 
 
 def test_sixteen_experiments_of_one_plan_outlive_a_killed_worker(
