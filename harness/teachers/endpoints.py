@@ -58,7 +58,7 @@ class Endpoint:
                 return None
             try:
                 status, headers, body = self._post(question)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 # Only where no connection was made is it sure that nothing was computed.
                 self.lost += not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                 told = type(error).__name__
@@ -90,20 +90,27 @@ class Endpoint:
     def _post(self, question: Question) -> tuple[int, Mapping[str, str], bytes]:
         path, headers, content = _request(self.form, self.model, self.key, question)
         address = self.url.rstrip("/") + path
+        end = self.clock.monotonic() + self.timeout
         with self._client.stream("POST", address, headers=headers, json=content) as response:
             body = b""
             for part in response.iter_bytes():
                 body += part
                 if len(body) > _LARGEST:
                     break
+                # The client's own limit is for one read: a service may send a byte a minute.
+                if self.clock.monotonic() > end:
+                    raise httpx.ReadTimeout("The answer took too long.", request=response.request)
             return response.status_code, response.headers, body
 
 
 def require_safe(url: str, *, has_key: bool) -> None:
     """Raises UsageError for an address that is none, or would get a key in the open."""
-    parts = urlsplit(url)
+    shown = url.rpartition("@")[2]  # what stands before may be a name and a password
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-        shown = url.rpartition("@")[2]  # what stands before may be a name and a password
         raise UsageError(
             f"{shown!r} is no address of a service.",
             hint="E.g. `openai:my-model@http://127.0.0.1:8000/v1`.",

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+SLOW = {"x-speed": "slow"}
+
 
 @dataclass
 class Service:
     """`answers`: (status, headers, body) in turn; the last one stays. A status of 0 answers
-    nothing."""
+    nothing; bytes are sent as they are, a byte each 50 ms with SLOW."""
 
     answers: list[tuple[int, dict[str, str], Any]]
     url: str = ""
@@ -47,12 +49,18 @@ def serving(*answers: tuple[int, dict[str, str], Any]) -> Iterator[Service]:
             if not status:
                 time.sleep(1)
                 return
-            data = json.dumps(answer).encode()
+            data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
-            for name, value in {**headers, "content-length": str(len(data))}.items():
+            slow = headers == SLOW
+            for name, value in {"content-length": str(len(data)), **headers}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(data)
+            try:
+                for at in range(0, len(data), 1 if slow else len(data) or 1):
+                    self.wfile.write(data[at:] if not slow else data[at : at + 1])
+                    time.sleep(0.05 * slow)
+            except OSError:
+                return  # the client hung up
 
         def log_message(self, *_words: Any) -> None:
             return

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from harness.clock import ManualClock
+from harness.clock import ManualClock, SystemClock
 from harness.errors import RunError, UsageError
 from harness.teachers.asking import AnswerFile, Asking, Question
 from harness.teachers.circularity import circularity, family_of
 from harness.teachers.endpoints import Endpoint
 from harness.teachers.named import Around, asking_of, named, price_from
 from tests.cli.journey import Journey
-from tests.teachers.service import of_anthropic, of_openai, serving
+from tests.teachers.service import SLOW, of_anthropic, of_openai, serving
 from tests.traces.test_training_rows import MENDED, asked, state, text
 
 KEY = "sk-" + "not-a-real-key-0123456789"
@@ -21,7 +21,8 @@ QUESTION = Question(text="what now?", longest=100)
 
 
 def endpoint(url: str, form: str = "openai", **more: Any) -> Endpoint:
-    return Endpoint(form=form, model="m", url=url, clock=ManualClock(), **{"key": None} | more)
+    given = {"key": None, "clock": ManualClock()} | more
+    return Endpoint(form=form, model="m", url=url, **given)
 
 
 def around(**more: Any) -> Around:
@@ -64,6 +65,21 @@ def test_a_service_that_stays_down_ends_with_its_words():
         assert len(service.asked) == 1
     with serving((200, {}, {"choices": []})) as service, pytest.raises(RunError, match="form"):
         endpoint(service.url).answer(QUESTION)
+
+
+class Awake(SystemClock):
+    def sleep(self, seconds: float) -> None:
+        return
+
+
+@pytest.mark.parametrize(
+    "broken", [(200, SLOW, b" " * 400), (200, {"content-encoding": "gzip"}, b"no gzip")]
+)
+def test_an_answer_that_drips_or_cannot_be_unpacked_is_lost_and_asked_for_again(broken: Any):
+    with serving(broken, of_openai("now")) as service:
+        teacher = endpoint(service.url, timeout=0.5, clock=Awake())
+        assert teacher.answer(QUESTION).text == "now"
+    assert (teacher.lost, len(service.asked)) == (1, 2)
 
 
 def test_a_lost_answer_is_taken_to_have_cost_what_it_could(tmp_path: Path):
@@ -138,6 +154,12 @@ def test_a_password_in_an_address_is_refused_and_not_shown(before: str):
     with pytest.raises(UsageError, match=r"'models\.example/v1' is no address") as refused:
         endpoint(f"https://{before}models.example/v1")
     assert "word" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["http://[::1/v1", "ftp://x/v1", "http:///v1", "here"])
+def test_an_address_that_is_none_is_refused(url: str):
+    with pytest.raises(UsageError, match="is no address of a service"):
+        endpoint(url)
 
 
 def test_kept_answers_are_read_again_but_for_torn_lines(tmp_path: Path):
