@@ -21,6 +21,7 @@ from harness.evaluation.outcome import explain
 from harness.gates.check import check_gate
 from harness.ledger.facts import Decision, RecordedVerdict
 from harness.ledger.project import Project
+from harness.process import boot_id
 from harness.rendering.standing import NextStep, next_step
 from harness.views.tables import tier_text
 
@@ -138,10 +139,19 @@ def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -
         was_kept = opened.ledger.experiment(experiment).status is ExperimentStatus.KEPT
         decisions = reject(opened, experiment, by=by, reason=reason)
         answer = decisions_answer(opened, decisions)
-        if was_kept:
-            told = f"{experiment} was kept: this replaces that decision."
-            answer = replace(answer, lines=[told, *answer.lines])
+        told = [f"{experiment} was kept: this replaces that decision."] if was_kept else []
+        told += _still_trains(opened, experiment)
+        answer = replace(answer, lines=[*told, *answer.lines])
     give(answer, as_json=as_json)
+
+
+def _still_trains(project: Project, experiment: str) -> list[str]:
+    return [
+        f"{experiment}/{run.id} trains on to its end, and no further seed of it begins;"
+        f" `kill {run.supervisor['pid']}` ends it as cancelled."
+        for run in project.ledger.open_runs()
+        if run.experiment == experiment and run.supervisor.get("boot") == boot_id()
+    ]
 
 
 def _shown_score(verdict: RecordedVerdict) -> dict[str, Any] | None:

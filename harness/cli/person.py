@@ -21,7 +21,7 @@ from harness.contract.roles import ASKED_VERBS
 from harness.domain.grade import OPEN, PERSON, Caller, CallerKind
 from harness.errors import RefusedError
 from harness.judge.client import SESSION
-from harness.judge.identity import CALLER, verify
+from harness.judge.identity import CALLER, is_orphan, verify
 
 AGENT = "agent"
 HUMAN = "human"
@@ -44,6 +44,17 @@ def caller_of(environment: Mapping[str, str], state: Path) -> Caller:
     said = environment.get(CALLER)
     # What is said and not proven lowers only: whoever vouched for it is gone, or nobody did.
     return Caller.read(said.partition(":")[0]) if said else PERSON
+
+
+def require_starter(environment: Mapping[str, str], state: Path) -> None:
+    """Raises RefusedError (starter_gone) where the loop or server that started this was killed
+    before it could vouch: what it began now would be nobody's, and graded so for ever."""
+    if is_orphan(environment, state):
+        raise RefusedError(
+            "What started this training is gone, so nobody says what session it is of.",
+            hint="Nothing was begun; `harness continue` starts it again.",
+            code="starter_gone",
+        )
 
 
 def stdin_is_terminal() -> bool:

@@ -22,7 +22,7 @@ from harness.cli.output import (
     project_option,
     sandbox_for,
 )
-from harness.cli.person import session_of
+from harness.cli.person import require_starter, session_of
 from harness.decisions.lessons import candidate_line, note_candidates
 from harness.domain.findings import as_text
 from harness.domain.ids import names_experiment
@@ -172,6 +172,7 @@ def command(
     _require_one(sources, training_command, bool(resume or replicas))
     given = read_values(values)
     with changing(project) as opened:
+        require_starter(environment(), opened.settings.state)
         experiment = chosen(opened, experiment, "harness train")
         used = isolation(opened, sandbox, reason, verb="train", experiment=experiment)
         answer = train_answer(

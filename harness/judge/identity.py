@@ -118,6 +118,11 @@ def verify(environment: Mapping[str, str], state: Path) -> Announced | None:
     return None
 
 
+def is_orphan(environment: Mapping[str, str], state: Path) -> bool:
+    """Whether who handed us its token lives no more."""
+    return _handed(environment) is not None and verify(environment, state) is None
+
+
 def announcements(state: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """What servers wrote, also those that were killed; a damaged file is passed over."""
     for path in sorted((state / _FOLDER).glob("*.json")):

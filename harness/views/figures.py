@@ -35,6 +35,8 @@ _MOST = 30
 _STEP, _DEEPEST = 22.0, 300.0
 """How far a child stands from its parent, and the deepest one from the left."""
 _BROAD = "MWmw@%—…"
+_HOURS = 2.0
+"""A shorter time is told in minutes."""
 _SPLITS = (("validation", HUES[0]), ("held_out", HUES[1]))
 
 Rows = Sequence[Mapping[str, Any]]
@@ -275,8 +277,10 @@ def budget(series: Mapping[str, Any]) -> Drawing | None:
     highest = max(y for _, y in points)
     top = limit if limit <= 3 * highest else highest * 1.1
     longest = max(x for x, _ in points) or 1.0
+    unit, per_hour = ("hours", 1) if longest > _HOURS else ("minutes", 60)
+    axis = Frame((0, longest * per_hour), (0, top), height)
     frame = Frame((0, longest), (0, top), height)
-    shapes: list[Shape] = [*frame.beside(), *frame.below("hours since the first experiment")]
+    shapes: list[Shape] = [*axis.beside(), *axis.below(f"{unit} since the first experiment")]
     drawn = [frame.at(0, 0), *_steps(points, frame.at)]
     shapes.append(Stroke(points=drawn, colour=HUES[0], width=1.5))
     if limit <= top:

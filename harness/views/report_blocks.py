@@ -91,8 +91,8 @@ def blocks(document: Mapping[str, Any], prose: Sequence[Block] = ()) -> Iterator
     spent = figures.budget(document["series"]["budget"])
     yield from _drawn(
         [] if spent is None else [spent],
-        "Minutes of training so far: measured. A dot: an experiment was decided. Dashed: the"
-        " plan's limit.",
+        "Minutes of training so far: measured. A dot: an experiment was decided. Dashed, where it"
+        " is near: the plan's limit.",
         "Nothing was trained yet.",
     )
     yield Items(texts=list(_spent(document)))

@@ -1,5 +1,7 @@
 """`harness gates`: what the loop may decide by itself, set while it runs."""
 
+from pathlib import Path
+
 import pytest
 
 from harness.cli import gates
@@ -7,11 +9,13 @@ from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import GateMode, SandboxKind
 from harness.driver.loop_runner import run_loop
 from harness.errors import RefusedError, UsageError
-from harness.ledger.facts import GateModeSet
+from harness.ledger.facts import GateModeSet, RunStarted, local_job
+from harness.ledger.project import open_project
 from harness.loop.load_state import load_state
 from harness.plans.approval import approve_plan
+from harness.process import identity
 from harness.sandbox import select
-from tests.cli.journey import Again, Journey
+from tests.cli.journey import Again, Journey, make_project
 from tests.world import InProcess, World
 
 
@@ -95,3 +99,26 @@ def test_setting_it_is_refused_where_no_sandbox_works(
     with pytest.raises(RefusedError, match="nothing isolates"):
         gates._require_sandbox()
     world.project.close()
+
+
+def test_who_rejects_what_trains_is_told_how_to_end_it(tmp_path: Path) -> None:
+    journey = make_project(tmp_path / "project", tmp_path / "home")
+    for words in (("init",), ("plan", "approve"), ("experiment", "new", "--hypothesis", "wide")):
+        assert journey.harness(*words).exit_code == 0
+    with open_project(journey.root, journey.environment()) as project:
+        run = project.ledger.register_run(
+            experiment="exp-0001",
+            seed=1,
+            argv=["python", "train.py"],
+            code="0" * 64,
+            data={},
+            environment={},
+            sandbox="none",
+            token="0" * 64,
+        )
+        me = identity()
+        started = RunStarted(experiment="exp-0001", run=run.id, supervisor=me, job=local_job(me))
+        project.ledger.append(started)
+    said = journey.harness("gate", "reject", "exp-0001", "--reason", "Too wide.")
+    assert said.exit_code == 0, said.stderr
+    assert f"`kill {me['pid']}` ends it as cancelled" in said.stdout

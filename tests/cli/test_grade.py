@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -303,6 +304,16 @@ def test_what_is_said_and_not_proven_is_no_isolation(journey: Journey) -> None:
     assert [fact["caller"] for fact in facts(journey, "run_registered")] == ["unknown"]
     assert journey.harness("evaluate", "exp-0001").exit_code == 0
     assert evidence(journey) == SESSION_LOWERED
+
+
+def test_a_training_whose_starter_was_killed_is_not_begun(journey: Journey) -> None:
+    with tempfile.TemporaryFile() as handed:
+        handed.write(b'{"token": "of a loop that is gone"}')
+        handed.flush()
+        orphan = {"HARNESS_CALLER": "driver:bwrap", "HARNESS_CALLER_FD": str(handed.fileno())}
+        refused = journey.harness("train", "exp-0001", "--json", **orphan)
+    assert (refused.exit_code, refused.document["error"]["code"]) == (2, "starter_gone")
+    assert facts(journey, "run_registered") == []
 
 
 LOWERING = [

@@ -128,6 +128,7 @@ def test_the_page_in_html_has_every_figure_and_loads_nothing(world: World) -> No
     curve = ElementTree.fromstring(drawn[2])
     lines = [one for one in curve.iter() if one.get("stroke-width") == "1.3"]
     assert [len(str(one.get("points")).split()) for one in lines] == [10, 10, 10]
+    assert "minutes since the first experiment" in text
     for level in ("recomputed", "a line for each seed: logged", "minutes (measured)"):
         assert level in text
 
