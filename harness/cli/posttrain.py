@@ -120,11 +120,23 @@ def spec_command(
     is_flag=True,
     help="Resume the newest interrupted run from its last checkpoint.",
 )
+@click.option(
+    "--launcher",
+    default=None,
+    metavar="NAME",
+    help="local, or torchrun: several processes that share each step; default: config.toml.",
+)
 @isolation_options
 @project_option
 @json_option
 def run_command(
-    experiment: str, resume: bool, sandbox: str, reason: str, project: Path, as_json: bool
+    experiment: str,
+    resume: bool,
+    launcher: str | None,
+    sandbox: str,
+    reason: str,
+    project: Path,
+    as_json: bool,
 ) -> None:
     """Run EXPERIMENT's trainer, supervised and sandboxed, and check its result; exit 1 if rejected.
 
@@ -140,7 +152,10 @@ def run_command(
             experiment=experiment,
         )
         report = TrainingProgram(opened, sandbox=used).execute(
-            experiment, resume=resume, on_event=(lambda event: None) if as_json else print_event
+            experiment,
+            resume=resume,
+            launcher=launcher,
+            on_event=(lambda event: None) if as_json else print_event,
         )
     _report(report, as_json=as_json)
 

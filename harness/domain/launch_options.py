@@ -11,6 +11,7 @@ TORCHRUN, SKYPILOT = "torchrun", "skypilot"
 NUMBER, WHOLE = "a number", "a whole number"
 LOCALLY = f'"{LOCAL}", for a trial on this machine'
 TEXT, TEXTS, TABLE = "text", "a list of texts", "a table"
+FLAG = "true or false"
 
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     LOCAL: {"gpus": WHOLE},
@@ -33,7 +34,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "gpus": NUMBER,
         "restarts": WHOLE,
     },
-    TORCHRUN: {"processes": WHOLE},
+    TORCHRUN: {"processes": WHOLE, "shard": FLAG},
     SKYPILOT: {
         "cloud": TEXT,
         "region": TEXT,
@@ -41,7 +42,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
         "cpus": TEXT,
         "memory": TEXT,
         "image_id": TEXT,
-        "use_spot": "true or false",
+        "use_spot": FLAG,
         "setup": TEXTS,
     },
 }

@@ -14,6 +14,7 @@ DIRECTION = "HARNESS_DIRECTION"  # maximize or minimize, from the plan
 TRAIN = "HARNESS_TRAIN"  # the table to train on, absolute
 VALIDATION = "HARNESS_VALIDATION"  # the validation table, absolute; not set when it is hidden
 SPENT_SECONDS = "HARNESS_SPENT_SECONDS"  # trainers: what earlier attempts of the run took
+SHARD = "HARNESS_SHARD"  # trainers of several processes: 1, each holds a part of the base weights
 SPENT_TOKENS = "HARNESS_SPENT_TOKENS"  # trainers: what earlier attempts put through the model
 
 UNREGISTERED = "harness-runs"  # no variable: the folder of runs outside `harness train`

@@ -90,9 +90,15 @@ class TrainingProgram:
         return program
 
     def execute(
-        self, experiment: str, *, resume: bool = False, on_event: Event = lambda event: None
+        self,
+        experiment: str,
+        *,
+        resume: bool = False,
+        launcher: str | None = None,
+        on_event: Event = lambda event: None,
     ) -> ProgramReport:
-        """Start the trainer, judge its result, record both. `resume`: the newest run goes on."""
+        """Start the trainer, judge its result, record both. `resume`: the newest run goes on;
+        `launcher`: torchrun starts several processes."""
         return run_program(
             self._project,
             experiment,
@@ -100,6 +106,7 @@ class TrainingProgram:
             inherited=self._inherited,
             grace_s=self._grace,
             resume=resume,
+            launcher=launcher,
             on_event=on_event,
         )
 

@@ -81,6 +81,7 @@ from harness.runs.environment import (
     training_libraries,
 )
 from harness.runs.lock import supervising
+from harness.runs.many_processes import shards, shared, trainer_ranks, with_ranks
 from harness.runs.run_tail import Event, RunRows
 from harness.runs.supervisor import (
     EndedRun,
@@ -107,6 +108,7 @@ def run_program(
     inherited: Mapping[str, str] | None = None,
     grace_s: float = 10.0,
     resume: bool = False,
+    launcher: str | None = None,
     on_event: Event = lambda event: None,
 ) -> ProgramReport:
     """Start the trainer once and judge its result. Runs that a dead supervisor left are closed
@@ -136,8 +138,10 @@ def run_program(
             spec=spec,
             interpreter=interpreter,
             stopped=stopped,
+            ranks=trainer_ranks(project.settings, launcher),
         )
         _require_packages(spec, task.python)
+        with_ranks(spec.command or ["python", ""], task.ranks)  # refused before it is registered
         if spec.backend is Backend.DRY_RUN:
             with interrupts.held():
                 return _dry_run(task)
@@ -152,6 +156,8 @@ class ProgramRun(SupervisedRun[ProgramReport]):
     spec: Specification
     interpreter: str
     stopped: Stopped | None
+    ranks: int | None = None
+    """Processes that share each step; None: one."""
     tokens: Tokens = field(default_factory=Tokens)
     spec_file: Path = field(init=False)
     spec_sha256: str = field(init=False)
@@ -201,9 +207,10 @@ class ProgramRun(SupervisedRun[ProgramReport]):
 
     def words(self, run: Run) -> list[str]:
         if self.spec.backend is Backend.COMMAND:
-            words = with_interpreter(list(self.spec.command or ()), self.interpreter)
+            command = with_ranks(self.spec.command or (), self.ranks)
+            words = with_interpreter(command, self.interpreter)
         else:
-            words = [self.interpreter, "-m", self.spec.backend.module]
+            words = shared([self.interpreter, "-m", self.spec.backend.module], self.ranks)
         output = output_folder(self.project, run)
         return [*words, "--spec", str(self.spec_file), "--output-dir", str(output)]
 
@@ -213,7 +220,8 @@ class ProgramRun(SupervisedRun[ProgramReport]):
             variables.SPENT_TOKENS: str(int(self.tokens.spent)),
         }
         device = {"CUDA_VISIBLE_DEVICES": ""} if self._is_cpu() else {}
-        return {**OFFLINE, "PYTHONHASHSEED": str(run.seed), **spent, **device}
+        shard = shards(self.project.settings, self.ranks)
+        return {**OFFLINE, "PYTHONHASHSEED": str(run.seed), **spent, **device, **shard}
 
     def workspace(self, run: Run) -> Workspace:
         """The dataset, as it was specified, base model and teacher; with a command of the project

@@ -16,8 +16,9 @@ from typing import Any
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.metrics_file import Row, Tail
+from harness.domain import variables
 from harness.domain.distributed import DiLoCoConfig
-from harness.domain.launch_options import TORCHRUN
+from harness.domain.launch_options import LOCAL, TORCHRUN
 from harness.domain.plain_text import one_line
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
@@ -64,6 +65,32 @@ def with_ranks(words: Sequence[str], ranks: int | None) -> list[str]:
             code="no_script",
         )
     return [TORCHRUN, "--standalone", "--nproc-per-node", str(ranks), *words[1:]]
+
+
+def trainer_ranks(settings: Settings, asked: str | None) -> int | None:
+    """As `ranks_of`, for a training program. Raises UsageError (wrong_launcher) for a launcher that
+    starts none."""
+    if asked not in (None, LOCAL, TORCHRUN):
+        raise UsageError(
+            f"A training program runs here, not by {asked}.",
+            hint="Write `--launcher local`, or `--launcher torchrun` for several processes.",
+            code="wrong_launcher",
+        )
+    return ranks_of(settings, asked)
+
+
+def shared(words: Sequence[str], ranks: int | None) -> list[str]:
+    """`words`, which begin with an interpreter, under its own torchrun; as they are for None."""
+    if ranks is None:
+        return list(words)
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
+    return [words[0], *launch, *words[1:]]
+
+
+def shards(settings: Settings, ranks: int | None) -> dict[str, str]:
+    """What tells the harness' trainers whether each process holds a part of the weights only."""
+    said = settings.launchers.get(TORCHRUN, {}).get("shard")
+    return {variables.SHARD: "1"} if ranks and said else {}
 
 
 def replicated(words: Sequence[str], replicas: int | None) -> list[str]:

@@ -5,7 +5,7 @@ The batches of the evaluators are padded here. A mask says what is padding, neve
 it may be EOS.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -87,3 +87,24 @@ def before_completions(
         torch.cat([ids.to(device), completions[0]], 1),
         torch.cat([mask.to(device), completions[1]], 1),
     )
+
+
+def rows_taught(inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Mask (rows,) of those with something to teach; where there is none the first, whose tokens
+    have no weight: what another process computes this one must, too."""
+    rows: torch.Tensor = inputs["taught"] > 0
+    rows[0] |= ~rows.any()
+    return rows
+
+
+def learned(inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Mask of the completions' tokens that the model wrote, shape (rows, completion): not of what
+    tools returned."""
+    mask: torch.Tensor = inputs["completion_mask"]
+    return mask * inputs["tool_mask"] if "tool_mask" in inputs else mask
+
+
+def predicting(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Of states (rows, length, width) those that predict the completions' tokens, which are the
+    last columns: (tokens, width), in the order of `mask` (rows, completion)."""
+    return states[:, -mask.shape[1] - 1 : -1][mask.bool()]

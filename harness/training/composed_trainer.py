@@ -25,8 +25,14 @@ from harness.domain.composition import (
     Average,
     Composition,
 )
+from harness.training import processes
 from harness.training.chat import prompt_ids
-from harness.training.collators import before_completions
+from harness.training.collators import (
+    before_completions,
+    learned,
+    predicting,
+    rows_taught,
+)
 from harness.training.divergences import (
     Divergence,
     capped_ratio,
@@ -45,6 +51,7 @@ from harness.training.references import (
     Precomputed,
     pair_logps,
 )
+from harness.training.step_figures import Kind, StepFigures
 from harness.training.teachers import (
     OtherTeacher,
     SelfTeacher,
@@ -71,6 +78,8 @@ class Channels:
     """Tokens of a teacher's prompt with its completion."""
     beta: float = 0.1
     """Of DPO."""
+    pairs_at_once: int = 1
+    """Of a micro-batch."""
 
 
 class _FollowStudent(TrainerCallback):  # type: ignore[misc] # the library is not followed
@@ -89,6 +98,7 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         self._rewards: torch.Tensor | None = None
         self._logps: torch.Tensor | None = None
         self._started = False
+        self._figures = StepFigures()
         backbone_of(self.model).register_forward_hook(self._keep_states)
 
     def use(self, channels: Channels) -> None:
@@ -137,7 +147,7 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         self._rewards = (each * self.reward_weights.to(each.device)).nansum(1)
         unscored = each.isnan().all(1)
         self._rewards[unscored] = torch.nan  # no success; TRL gives it no advantage
-        self._note("channel/reward/unscored", float(unscored.sum()))
+        self._figures.note("channel/reward/unscored", float(unscored.sum()))
         self._completions = completions
         return each
 
@@ -153,20 +163,23 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
 
     def _teaching(self, rows: Sequence[Mapping[str, Any]], out: Inputs) -> Inputs:
         """The teacher's inputs, and each token's weight in the step's mean, for all rollouts of a
-        step; rows are in the order of `rows`, still grouped by prompt."""
+        step in this process, in the order of `rows`; those of all processes are still grouped by
+        prompt."""
         assert self.channels is not None
         assert self._rewards is not None
         distillation = self.channels.composition.distillation
-        shown = contexts(
-            rows,
-            self._completions,
+        everywhere = contexts(
+            processes.joined([{"hint": row.get("hint")} for row in rows]),
+            processes.joined(self._completions),
             self._rewards.tolist(),
             group=self.num_generations,
             kinds=distillation.contexts,
             success=distillation.success,
         )
+        first = self.accelerator.process_index * len(rows)
+        shown = everywhere[first : first + len(rows)]
         ids, mask = out["completion_ids"], out["completion_mask"]
-        learned = _learned(out)
+        own = learned(out)
         room = self.channels.longest - ids.shape[1]
         prompts, taught = [], torch.zeros(len(rows), device=ids.device)
         for place, text in enumerate(shown):
@@ -179,15 +192,15 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         teacher_ids, teacher_mask = before_completions(
             prompts, (ids, mask), self.processing_class.pad_token_id
         )
-        counted = learned * taught.unsqueeze(1)
+        counted = own * taught.unsqueeze(1)
         if distillation.average == Average.SEQUENCES:
-            counted = counted / learned.sum(1, keepdim=True).clamp(min=1)
+            counted = counted / own.sum(1, keepdim=True).clamp(min=1)
         return {
             "teacher_ids": teacher_ids,
             "teacher_mask": teacher_mask,
             "taught": taught,
             # `iterations` steps learn from the same rollouts, each from all of them.
-            "token_weights": counted / counted.sum().clamp(min=1e-9),
+            "token_weights": counted / processes.mean(counted.sum()).clamp(min=1e-9),
         }
 
     # Losses
@@ -240,9 +253,10 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         weights = {name: one for name, one in self._weights().items() if one > 0 and name != "dpo"}
         losses = self.channel_losses(model, inputs, weights)
         self._tell(losses, weights)
-        if self._measures() and self.accelerator.sync_gradients:
-            for name, value in self._gradients.told().items():
-                self._note(name, value)
+        if self.accelerator.sync_gradients:
+            measured = self._gradients.told() if self._measures() else {}
+            for name, value in (self._figures.told() | measured).items():
+                self._metrics["train"][name].append(value)
         first = next(one for one in self.model.parameters() if one.requires_grad)
         # A micro-batch in which nothing fires has a gradient of 0.
         total: torch.Tensor = first.sum() * 0
@@ -255,21 +269,21 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
     ) -> dict[str, torch.Tensor]:
         """Each channel's own loss, of this micro-batch's share of the step, without its weight."""
         losses = {}
-        count = self.current_gradient_accumulation_steps
         taught = None
         if "distillation" in weights:
             taught = self._teacher_states(inputs)
-            self._note("channel/distillation/rows", float(inputs["taught"].sum()) * count)
+            rows = float(inputs["taught"].sum())
+            self._figures.note("channel/distillation/rows", rows, Kind.SUM)
         if "reward" in weights:
             losses["reward"] = super()._compute_loss(model, inputs)
             fired = float((inputs["advantages"] != 0).sum())
-            self._note("channel/reward/rows", fired * count)
+            self._figures.note("channel/reward/rows", fired, Kind.SUM)
         if taught is not None:
             if "reward" not in weights:
                 self._forward(model, inputs)
             losses["distillation"] = self._distillation(inputs, taught)
         if "dpo" in weights:
-            losses["dpo"] = self._dpo(model) / count
+            losses["dpo"] = self._dpo(model) / self.current_gradient_accumulation_steps
         self._states = self._logps = None
         return losses
 
@@ -277,14 +291,14 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         """Of the completions' tokens that count, shape (tokens, width); None where none does."""
         assert self.channels is not None
         assert self.channels.teacher is not None
-        rows = inputs["taught"] > 0
-        if not rows.any():
+        rows = rows_taught(inputs)
+        if not any(processes.gathered(bool(inputs["taught"].any()))):
             return None
         with self.accelerator.autocast():
             states = self.channels.teacher.hidden(
                 inputs["teacher_ids"][rows], inputs["teacher_mask"][rows]
             )
-        return _predicting(states, _learned(inputs)[rows])
+        return predicting(states, learned(inputs)[rows])
 
     def _forward(self, model: Any, inputs: Inputs) -> None:
         """The student's own pass, where the reward channel makes none."""
@@ -299,8 +313,8 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         assert self.channels is not None
         assert self.channels.teacher is not None
         assert self._states is not None
-        rows = inputs["taught"] > 0
-        mask = _learned(inputs)[rows]
+        rows = rows_taught(inputs)
+        mask = learned(inputs)[rows]
         weights = inputs["token_weights"][rows]
         then = inputs.get("old_per_token_logps")
         if then is not None:
@@ -309,7 +323,7 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
             weights = weights * capped_ratio(self._logps[rows], then[rows], cap)
         kept = mask.bool()
         return distillation_loss(
-            (_predicting(self._states[rows], mask), head_of(self.model)),
+            (predicting(self._states[rows], mask), head_of(self.model)),
             (taught, self.channels.teacher.head),
             inputs["completion_ids"][rows][kept],
             weights[kept],
@@ -329,19 +343,18 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         if self.state.global_step == 0 and not self._started:
             self._started = True
             require_same_start(float(loss.detach()))
-        count = self.current_gradient_accumulation_steps
-        self._note("channel/dpo/rows", float(len(pairs) * count))
-        self._note("channel/dpo/margin", float(margins.detach().mean()))
+        self._figures.note("channel/dpo/rows", len(pairs), Kind.SUM)
+        self._figures.note("channel/dpo/margin", float(margins.detach().mean()))
         return loss
 
     def _numbers(self) -> list[int]:
-        """The pairs of this micro-batch, a function of step and seed: a resumed training takes the
-        same ones."""
+        """The pairs of this micro-batch, a function of step, process and seed: a resumed training
+        takes the same ones."""
         assert self.channels is not None
-        total = len(self.channels.pairs)
-        wanted = self.channels.composition.dpo.pairs or self.args.per_device_train_batch_size
-        count = self.current_gradient_accumulation_steps
-        first = (self.state.global_step * count + self._step % count) * wanted
+        total, wanted = len(self.channels.pairs), self.channels.pairs_at_once
+        count, several = self.current_gradient_accumulation_steps, processes.count()
+        micro = self.state.global_step * count + self._step % count
+        first = (micro * several + self.accelerator.process_index) * wanted
         return [
             order_of(total, seed=self.args.seed, epoch=place // total)[place % total]
             for place in range(first, first + wanted)
@@ -349,15 +362,10 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
 
     # What is told
 
-    def _note(self, name: str, value: float) -> None:
-        self._metrics["train"][name].append(value)
-
     def _tell(self, losses: Mapping[str, torch.Tensor], weights: Mapping[str, float]) -> None:
-        count = self.current_gradient_accumulation_steps
         for name, loss in losses.items():
-            # A step's value is the sum of its micro-batches'; what is logged is their mean.
-            self._note(f"channel/{name}/loss", float(loss.detach()) * count)
-            self._note(f"channel/{name}/weight", weights[name])
+            self._figures.note(f"channel/{name}/loss", float(loss.detach()), Kind.PART)
+            self._figures.note(f"channel/{name}/weight", weights[name])
         if self._measures():
             self._gradients.add(losses)
 
@@ -370,6 +378,8 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         super()._save_checkpoint(model, trial)
+        if processes.rank():
+            return
         if self.channels is not None and self.channels.teacher is not None:
             folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
             self.channels.teacher.save(folder)
@@ -384,16 +394,3 @@ def one_column(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """The rows as `datasets` holds them: in a column of their own, messages would get each other's
     keys, and values of two types be refused."""
     return [{"prompt": json.dumps(row)} for row in rows]
-
-
-def _learned(inputs: Inputs) -> torch.Tensor:
-    """Mask of the completions' tokens that the model wrote, shape (rows, completion): not of what
-    tools returned."""
-    mask: torch.Tensor = inputs["completion_mask"]
-    return mask * inputs["tool_mask"] if "tool_mask" in inputs else mask
-
-
-def _predicting(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Of states (rows, length, width) those that predict the completions' tokens, which are the
-    last columns: (tokens, width), in the order of `mask` (rows, completion)."""
-    return states[:, -mask.shape[1] - 1 : -1][mask.bool()]

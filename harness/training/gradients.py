@@ -8,6 +8,8 @@ from itertools import combinations
 
 import torch
 
+from harness.training import processes
+
 
 class ChannelGradients:
     """Sums the gradients of a step's micro-batches, a channel each."""
@@ -31,8 +33,9 @@ class ChannelGradients:
             self._sums[name] = self._sums[name] + flat if name in self._sums else flat
 
     def told(self) -> dict[str, float]:
-        """Metric -> value; begins anew. Norms are of the channels' own losses, without weights; the
-        cosine of a gradient of 0 is left out."""
+        """Metric -> value, of all processes' gradients; begins anew. Norms are of the channels' own
+        losses, without weights; the cosine of a gradient of 0 is left out."""
+        self._sums = {name: processes.mean(self._sums[name]) for name in sorted(self._sums)}
         norms = {name: float(one.norm()) for name, one in self._sums.items()}
         rows = {f"channel/{name}/grad_norm": norm for name, norm in norms.items()}
         for left, right in combinations(sorted(self._sums), 2):

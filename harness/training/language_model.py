@@ -17,6 +17,7 @@ from harness.errors import (
     RunError,
     UsageError,
 )
+from harness.training import processes
 
 CPU_TIER = "cpu-experimental"
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -51,7 +52,7 @@ def load_model(folder: Path, *, dtype: str, tier: str) -> Any:
     }
     if tier != CPU_TIER:
         _require_gpu(tier)
-        options["device_map"] = {"": 0}
+        options["device_map"] = {"": processes.local_rank()}
     return AutoModelForCausalLM.from_pretrained(folder, **options)
 
 

@@ -20,6 +20,7 @@ from harness.files import (
     pretty_json,
     sha256_bytes,
 )
+from harness.training import processes
 from harness.training.chat import ChatTurn
 from harness.training.collators import pad_turns
 
@@ -90,7 +91,12 @@ class Precomputed:
     def ready(self) -> torch.Tensor:
         if self._table is None:
             device = self.source.model().device
-            self._table = torch.tensor(self._kept() or self._computed(), device=device)
+            kept = self._kept()
+            # One process could find what another has just written; all must compute, or none.
+            known = all(processes.gathered(kept is not None))
+            table = kept if known else self._computed()
+            processes.wait()
+            self._table = torch.tensor(table, device=device)
             self.sha256 = sha256_bytes(self.path.read_bytes())
         return self._table
 
@@ -112,5 +118,6 @@ class Precomputed:
             halves = self.source.logps(numbers).chunk(2)
             for row, half in zip(table, halves, strict=True):
                 row += half.tolist()
-        atomic_write(self.path, pretty_json({"of": self._key(), "logps": table}))
+        if processes.rank() == 0:
+            atomic_write(self.path, pretty_json({"of": self._key(), "logps": table}))
         return table

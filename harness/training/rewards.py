@@ -19,7 +19,7 @@ from harness.errors import (
     RunError,
     UsageError,
 )
-from harness.files import sha256_bytes
+from harness.files import atomic_write, sha256_bytes
 from harness.training.chat import (
     contains_answer,
     is_answer,
@@ -113,7 +113,7 @@ def of_source(wanted: FrozenFunction, path: Path) -> Callable[..., Any]:
             code="reward_changed",
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    atomic_write(path, data)
     module = ModuleType(f"given_{wanted.name}")
     module.__file__ = str(path)
     # Not imported: bytecode of an earlier text of the same size and second would be taken.

@@ -426,7 +426,7 @@ def test_case_41_a_rollout_that_nobody_scores_is_excluded_and_counted(
     assert [round(one, 3) for one in trainer._rewards.nan_to_num(-1).tolist()] == [-1, 2, 4, 6]
     found = sorted(round(one, 2) for one in inputs["advantages"].tolist())
     assert found == [-1.0, 0.0, 0.0, 1.0]  # of a group of three, around their mean of 4
-    assert trainer._metrics["train"]["channel/reward/unscored"][-1] == 1
+    assert trainer._figures.told()["channel/reward/unscored"] == 1
     assert float(inputs["taught"].sum()) == 4  # by the others; itself it is shown to nobody
     gradient = trainer.channel_losses(trainer.model, inputs, {"reward": 1.0})["reward"]
     assert bool(torch.isfinite(gradient))
@@ -458,7 +458,7 @@ def test_a_prompt_without_room_for_its_hint_is_not_taught(tmp_path: Path, log: R
     assert float(inputs["taught"].sum()) == 0
     losses = trainer.channel_losses(trainer.model, inputs, {"distillation": 1.0})
     assert losses == {}
-    assert trainer._metrics["train"]["channel/distillation/rows"][-1] == 0
+    assert trainer._figures.told()["channel/distillation/rows"] == 0
     total = trainer._compute_loss(trainer.model, inputs)
     assert total.requires_grad
 

@@ -22,6 +22,7 @@ from harness.files import (
     pretty_json,
     walk_files,
 )
+from harness.training import processes
 
 MARK = "harness.json"
 """In a checkpoint's folder, written last: a checkpoint without it was cut off by a kill."""
@@ -69,11 +70,16 @@ class TrainingBudget(TrainerCallback):  # type: ignore[misc] # the library is no
         self._identity = dict(identity)
         self.repeated = self._spent.tokens
         """Tokens of earlier attempts whose steps were lost or are repeated."""
-        self.tokens = 0
+        self._tokens = self._counted = 0
         self.stopped: str | None = None
         """The budget that ended the training: "tokens" or "minutes"."""
         self._at = SpentBudget(tokens=0, seconds=0.0)
         self._largest = SpentBudget(tokens=0, seconds=0.0)
+
+    @property
+    def tokens(self) -> int:
+        """Of all processes, up to the last micro-batch; of this one, to now."""
+        return self._tokens + self._counted
 
     def watch(self, model: torch.nn.Module) -> None:
         """Count the tokens of each forward pass of `model` that gradients are computed for."""
@@ -82,7 +88,7 @@ class TrainingBudget(TrainerCallback):  # type: ignore[misc] # the library is no
     def take_up(self, checkpoint: Path) -> None:
         """Continue from what was spent when `checkpoint` was saved."""
         mark = read_mark(checkpoint)
-        self.tokens = int(mark["tokens"])
+        self._tokens, self._counted = int(mark["tokens"]), 0
         self.repeated = max(0, self._spent.tokens - self.tokens)
         self._earlier = max(self._spent.seconds, float(mark["seconds"]))
         self._largest = SpentBudget(
@@ -110,25 +116,34 @@ class TrainingBudget(TrainerCallback):  # type: ignore[misc] # the library is no
     def on_substep_end(
         self, _args: TrainingArguments, _state: TrainerState, control: TrainerControl, **_more: Any
     ) -> None:
+        seconds, _ = self._of_all(0.0)
         self._stop_if(
             control,
             tokens=self._used > self._most_tokens,
-            minutes=self.seconds > self._most_seconds,
+            minutes=seconds > self._most_seconds,
         )
 
     def on_step_end(
         self, _args: TrainingArguments, _state: TrainerState, control: TrainerControl, **_more: Any
     ) -> None:
+        seconds, longest = self._of_all(self.seconds - self._at.seconds)
         self._largest = SpentBudget(
             tokens=max(self._largest.tokens, self.tokens - self._at.tokens),
-            seconds=max(self._largest.seconds, self.seconds - self._at.seconds),
+            seconds=max(self._largest.seconds, longest),
         )
         self._stop_if(
             control,
             tokens=self._used + self._largest.tokens > self._most_tokens,
             # One more step, and twice its time to save adapter and result.
-            minutes=self.seconds + 3 * self._largest.seconds > self._most_seconds,
+            minutes=seconds + 3 * self._largest.seconds > self._most_seconds,
         )
+
+    def _of_all(self, step: float) -> tuple[float, float]:
+        """Seconds of the run and of the step, the most of any process; `tokens` are then those of
+        all. All stop together, or none."""
+        told = processes.gathered((self._counted, self.seconds, step))
+        self._tokens, self._counted = self._tokens + sum(one[0] for one in told), 0
+        return max(one[1] for one in told), max(one[2] for one in told)
 
     def on_log(
         self,
@@ -152,6 +167,9 @@ class TrainingBudget(TrainerCallback):  # type: ignore[misc] # the library is no
         }
         mark = self._identity | {"tokens": self.tokens, "seconds": self.seconds} | largest
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        processes.wait()  # each has written its own random state
+        if processes.rank() > 0:
+            return
         # First all files to the disk, then the mark: it must be true after a power cut, too.
         for path in walk_files(folder):
             if path.is_file():
@@ -174,7 +192,7 @@ class TrainingBudget(TrainerCallback):  # type: ignore[misc] # the library is no
             return
         ids = named["input_ids"] if "input_ids" in named else positional[0]
         mask = named.get("attention_mask")
-        self.tokens += int(ids.numel() if mask is None else mask.sum())
+        self._counted += int(ids.numel() if mask is None else mask.sum())
 
 
 def read_mark(checkpoint: Path) -> dict[str, Any]:

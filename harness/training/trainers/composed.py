@@ -24,6 +24,7 @@ from harness.errors import (
     RunError,
     UsageError,
 )
+from harness.training import processes
 from harness.training.chat import (
     RowRefusedError,
     messages,
@@ -116,9 +117,24 @@ def build(task: TrainingTask) -> ComposedTrainer:
             teacher=_teacher(task, composition, trainer),
             longest=task.spec.max_length,
             beta=task.spec.hyperparameters["beta"],
+            pairs_at_once=_pairs_at_once(task, composition),
         )
     )
     return trainer
+
+
+def _pairs_at_once(task: TrainingTask, composition: Composition) -> int:
+    """Of one process. Where its micro-batches have fewer rows they have fewer pairs."""
+    numbers = task.spec.hyperparameters
+    rows, _ = processes.shares(numbers)
+    pairs = composition.dpo.pairs or numbers["batch_size"]
+    if pairs * rows % numbers["batch_size"]:
+        raise UsageError(
+            f"dpo.pairs is {pairs}, which {processes.count()} processes cannot share.",
+            hint="Make gradient_accumulation or dpo.pairs a multiple of their number.",
+            code="ranks_do_not_divide",
+        )
+    return int(pairs * rows // numbers["batch_size"])
 
 
 def _same_keys(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -212,7 +228,7 @@ def _teacher(
             hint="Take a teacher with the student's tokenizer.",
             code="vocabulary_differs",
         )
-    return OtherTeacher(model.to(trainer.model.device))
+    return OtherTeacher(task.placed(model.to(trainer.model.device)))
 
 
 def _require_plain_head(model: Any) -> None:

@@ -20,6 +20,7 @@ import torch
 from transformers import set_seed
 
 from harness.files import canonical_json
+from harness.training import processes
 from harness.training.language_model import CPU_TIER
 from harness.training.trainers.task import TrainingTask
 
@@ -67,10 +68,12 @@ def fitted(
     task: TrainingTask, build: Callable[[TrainingTask], Any], fits: Fits | None = None
 ) -> Any:
     """`build` of `task`, with the fastest micro-batch of which one step fits, tried on the longest
-    rows. On the CPU tier, and where rollouts are made, what the specification says is taken."""
+    rows. On the CPU tier, where rollouts are made, and in several processes, what the specification
+    says is taken."""
     if fits is None and task.spec["hardware_tier"] == CPU_TIER:
         return build(task)
-    if task.spec["mode"] not in MODES:
+    # Of several processes one that ran out of memory would leave the others waiting.
+    if task.spec["mode"] not in MODES or processes.count() > 1:
         return build(task)
     numbers = task.spec.hyperparameters
     found = None

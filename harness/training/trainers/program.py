@@ -37,12 +37,14 @@ from harness.files import (
     pretty_json,
 )
 from harness.run_logger import RunLogger
+from harness.training import processes
 from harness.training.chat import read_rows
 from harness.training.language_model import (
     CPU_TIER,
     load_tokenizer,
 )
 from harness.training.model_program import answers_only
+from harness.training.sharding import leave_to_sharding
 from harness.training.trainers.budget import (
     SpentBudget,
     TrainingBudget,
@@ -98,6 +100,8 @@ def run(
         result = blank_result(spec)
 
         def report() -> None:
+            if processes.rank() > 0:
+                return
             data = pretty_json(result)
             atomic_write(options.output_dir / RESULT, data)
             answer.write(data.encode())
@@ -115,6 +119,7 @@ def run(
                 return 1
             raise
         report()
+    processes.stop()
     return 0
 
 
@@ -170,6 +175,7 @@ def _train(
     build: Build,
     result: dict[str, Any],
 ) -> None:
+    processes.start(cpu=spec["hardware_tier"] == CPU_TIER)
     rows = read_rows(Path(spec["dataset"]["path"]), *texts)
     result |= {"dataset_sha256": rows.sha256, "dataset_rows": len(rows.rows)}
     result["base_model_sha256"] = hash_path(spec.model_path)
@@ -183,6 +189,7 @@ def _train(
         trainer = fitted(task, build)
     finally:
         result |= {"rows_used": task.used, "rows_refused": dict(task.refused)}
+    leave_to_sharding(trainer.model)
     hashes = ("config_fingerprint", "dataset_sha256", "base_model_sha256")
     identity = {name: result[name] for name in hashes}
     budget = _add_callbacks(task, trainer, identity)
@@ -196,7 +203,7 @@ def _train(
     result["artifact"] = save_adapter(
         task, trainer.model, budget.tokens, trainer.state.global_step
     )
-    result["extra"] = task.extra | _card(task)
+    result["extra"] = task.extra | _cards(task)
     result["status"] = "completed"
 
 
@@ -276,16 +283,21 @@ def save_adapter(task: TrainingTask, model: Any, tokens: int, steps: int) -> dic
             hint="Read stderr.log.",
             code="nothing_trained",
         )
-    unwrapped.save_pretrained(target, safe_serialization=True, save_embedding_layers=False)
+    if processes.rank() == 0:
+        unwrapped.save_pretrained(target, safe_serialization=True, save_embedding_layers=False)
+    processes.wait()
     task.log.checkpoint_saved(target, epoch=steps - 1, final=True)
     return {"path": expected["path"], "format": "peft-adapter"}
 
 
-def _card(task: TrainingTask) -> dict[str, float | str]:
-    tier = task.spec["hardware_tier"]
+def _cards(task: TrainingTask) -> dict[str, float | str]:
+    tier, ranks = task.spec["hardware_tier"], processes.count()
+    several: dict[str, float | str] = {}
+    if ranks > 1:
+        several = {"ranks": ranks, "base_model": "sharded" if task.shards else "whole"}
     if tier == CPU_TIER or not torch.cuda.is_available():
-        return {}
-    return {
+        return several
+    return several | {
         "card": torch.cuda.get_device_name(0),
         "peak_memory_bytes": torch.cuda.max_memory_allocated(),
         "base_weights": str(task.spec["dtype"]),

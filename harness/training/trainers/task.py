@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import (
     Callable,
@@ -15,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.clock import Clock
+from harness.domain import variables
 from harness.errors import UsageError
 from harness.files import (
     canonical_json,
     sha256_bytes,
 )
 from harness.run_logger import RunLogger
+from harness.training import processes
 from harness.training.chat import (
     ChatTurn,
     DatasetRows,
@@ -32,6 +35,7 @@ from harness.training.language_model import (
     load_model,
     lora,
 )
+from harness.training.sharding import shard
 
 _SAVES = 5
 
@@ -149,11 +153,13 @@ class TrainingTask:
         """Arguments of transformers' trainer by the specification, and the backend's own `more`."""
         numbers, cpu = self.spec.hyperparameters, self.spec["hardware_tier"] == CPU_TIER
         steps = int(numbers["max_steps"])
+        rows, micro = processes.shares(numbers)
         settings: dict[str, Any] = {
             "output_dir": str(self.output),
             "max_steps": steps,
-            "per_device_train_batch_size": numbers["batch_size"],
-            "gradient_accumulation_steps": numbers["gradient_accumulation"],
+            "per_device_train_batch_size": rows,
+            "gradient_accumulation_steps": micro,
+            "ddp_find_unused_parameters": False,
             "learning_rate": numbers["learning_rate"],
             "warmup_steps": round(numbers["warmup_ratio"] * steps),
             "seed": self.spec.seed,
@@ -175,7 +181,18 @@ class TrainingTask:
     def model(self) -> Any:
         """The base model, ready for training."""
         spec = self.spec
-        return load_model(spec.model_path, dtype=spec["dtype"], tier=spec["hardware_tier"])
+        return self.placed(
+            load_model(spec.model_path, dtype=spec["dtype"], tier=spec["hardware_tier"])
+        )
+
+    @property
+    def shards(self) -> bool:
+        """Whether each process holds a part of the frozen weights only."""
+        return os.environ.get(variables.SHARD) == "1" and processes.count() > 1
+
+    def placed(self, model: Any) -> Any:
+        """A model that nothing trains, sharded where the training is."""
+        return shard(model) if self.shards else model
 
     def lora(self) -> Any:
         numbers = self.spec.hyperparameters
