@@ -31,12 +31,20 @@ def local_rank() -> int:
 
 
 def start(*, cpu: bool) -> None:
-    """Let the processes find each other, where torchrun started several."""
-    if int(os.environ.get("WORLD_SIZE") or 1) == 1 or dist.is_initialized():
+    """Let the processes find each other, where torchrun started several. One alone takes one GPU:
+    of more, transformers would make a step of as many times the rows."""
+    alone = int(os.environ.get("WORLD_SIZE") or 1) == 1
+    if alone and not cpu:
+        shown = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
+        os.environ["CUDA_VISIBLE_DEVICES"] = shown.partition(",")[0]
+    if alone or dist.is_initialized():
         return
-    if not cpu:
-        torch.cuda.set_device(local_rank())
-    dist.init_process_group("gloo" if cpu else "nccl", timeout=_WAIT)
+    if cpu:
+        dist.init_process_group("gloo", timeout=_WAIT)
+        return
+    card = torch.device("cuda", local_rank())
+    torch.cuda.set_device(card)
+    dist.init_process_group("nccl", timeout=_WAIT, device_id=card)
 
 
 def stop() -> None:
