@@ -20,7 +20,7 @@ from tests.posttrain import programs
 from tests.posttrain.test_resume_trl import SMALL
 from tests.training.tiny_model import save_tiny_model
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 NUMBERS = SMALL | {"max_steps": 4, "lora_dropout": 0.0}
 
 
@@ -30,7 +30,7 @@ def run(root: Path, tmp_path: Path, experiment: str, *words: str) -> dict[str, A
         [sys.executable, *command, "--sandbox", "none", "--reason", "a test", *words],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         env={**own_environment(tmp_path), "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"},
     )
     told: dict[str, Any] = json.loads(done.stdout)

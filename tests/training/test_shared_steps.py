@@ -30,7 +30,7 @@ from tests.training.tiny_model import (
     write_rows,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 SOURCE = """def length(completions, **more):
     return [float(len(one[0]["content"])) for one in completions]
 """
@@ -74,7 +74,7 @@ def trained(folder: Path, ranks: int, *, shard: bool = False, attempt: int = 1) 
         [sys.executable, *words],
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=400,
         cwd=root,
         env=environment(run, attempt) | more,
     )
