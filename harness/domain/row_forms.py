@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 Row = dict[str, Any]
 Messages = list[dict[str, Any]]
 ANSWERS = ("chosen", "rejected", "completion")
-_ROLES = ("system", "developer", "user", "assistant", "tool")
+ROLES = ("system", "developer", "user", "assistant", "tool")
 _HH = re.compile(r"\n\n(Human|Assistant):")
 TEMPLATE_MARKS = re.compile(
     r"<\|im_(?:start|end)\|>|<\|start_header_id\|>|<\|begin_of_text\|>|<\|(?:user|assistant)\|>"
@@ -69,6 +69,15 @@ def flat(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(filter(None, (_text(each) for each in value if isinstance(each, dict))))
     return value if isinstance(value, str) else ""
+
+
+def strange_role(value: Any) -> str | None:
+    """The first role in a list of messages that is none; a message without one has `None`."""
+    if isinstance(value, dict):
+        value = value.get("messages")
+    messages = value if isinstance(value, list) else []
+    told = [each.get("role") for each in messages if isinstance(each, dict)]
+    return next((str(role)[:40] for role in told if role not in ROLES), None)
 
 
 def _split(row: Row) -> Row:
@@ -140,7 +149,7 @@ def _is_conversation(value: Any) -> TypeGuard[Messages]:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(each, dict) and each.get("role") in _ROLES for each in value)
+        and all(isinstance(each, dict) and each.get("role") in ROLES for each in value)
     )
 
 

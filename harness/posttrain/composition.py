@@ -258,7 +258,8 @@ class _Reading:
         except (HarnessError, OSError, ValueError) as error:
             source, wrong = "", str(error)
         if wrong:
-            expected = f"a file of its own with that {asked[-8:].strip(':').lower()}"
+            kind = "class" if fault is _class_fault else "function"
+            expected = f"a file of its own with that {kind}"
             self.problems.add(f"composition.{place}", expected, word, wrong)
         digest = sha256_bytes(source.encode())
         return FrozenFunction(name=name, file=file, sha256=digest, source=source)

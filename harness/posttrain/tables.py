@@ -10,10 +10,12 @@ from typing import Any
 
 from harness.domain.row_forms import (
     ANSWERS,
+    ROLES,
     TEMPLATE_MARKS,
     flat,
     layout_of,
     one_form,
+    strange_role,
 )
 from harness.errors import HarnessError
 from harness.files import sha256_bytes
@@ -158,6 +160,13 @@ def _row_fault(row: dict[str, Any], texts: RowTexts) -> tuple[str, Any, str] | N
 
 def _form_fault(row: dict[str, Any], form: Form) -> tuple[str, Any, str] | None:
     prompt = row.get("prompt")
+    for name in (*_SPOKEN, "messages"):
+        if (role := strange_role(row.get(name))) is not None:
+            return (
+                f"messages of {', '.join(ROLES)} in {name}",
+                role,
+                "no chat template has that role",
+            )
     lists = [name for name in form.texts if name in row and not isinstance(row[name], str)]
     if lists:
         return f"one text as {lists[0]}", "several messages", form.reason

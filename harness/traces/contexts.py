@@ -110,7 +110,7 @@ class StateFile:
             if cut and asked is not None:
                 break
         cut = cut or (at["after"] is not None and not at["compacted"])
-        messages = _joined(message for turn in reversed(turns) for message in turn)
+        messages = _asked_first(_joined(message for turn in reversed(turns) for message in turn))
         return Context(messages, cut, told_by)
 
 
@@ -205,6 +205,13 @@ def _joined(messages: Iterator[Message]) -> list[Message]:
         else:
             joined.append(message)
     return joined
+
+
+def _asked_first(messages: list[Message]) -> list[Message]:
+    """Without the answers and results before the first question: templates begin with one."""
+    roles = [message["role"] for message in messages]
+    first = next((n for n, role in enumerate(roles) if role in ("user", "system")), 0)
+    return messages[first:]
 
 
 def _cut(text: str) -> str:

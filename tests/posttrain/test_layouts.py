@@ -65,6 +65,14 @@ def test_a_prompt_that_holds_a_template_is_refused(program: TrainingProgram, roo
         program.create(programs.request(), by="me")
 
 
+@pytest.mark.parametrize("key", ["prompt", "chosen"])
+def test_a_role_that_is_none_is_refused(program: TrainingProgram, root: Path, key: str):
+    rows = [row | {key: [{"role": "alien", "content": row[key]}]} for row in programs.rows(20)]
+    programs.write_rows(root / "train.jsonl", rows)
+    with pytest.raises(SpecificationError, match=f"assistant, tool in {key}, found alien"):
+        program.create(programs.request(), by="me")
+
+
 def test_a_benchmark_of_conversations_is_refused(
     program: TrainingProgram, root: Path, project: Project
 ):

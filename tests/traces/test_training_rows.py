@@ -181,6 +181,17 @@ def test_a_long_context_keeps_the_question_and_the_newest(tmp_path: Path):
     )
 
 
+def test_a_context_that_was_cut_begins_with_a_question(tmp_path: Path):
+    states = [state("0", None, text("x"), added=asked("first?"))]
+    states += [state(str(n), str(n - 1), text(f"step {n} " + "y" * 300)) for n in (1, 2, 3)]
+    states += [state("4", "3", text("well"), added=asked("second?"))]
+    path = tmp_path / "states.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in states))
+    opened = StateFile(path)
+    messages, cut, _ = opened.context(opened.row("4"), budget=800)
+    assert (cut, messages) == (True, [{"role": "user", "content": "second?"}])
+
+
 def test_a_row_names_each_session_that_its_context_and_its_hint_tell(tmp_path: Path):
     """Each of them can then be withdrawn, and is on one side of the split."""
     first = state("f", None, text("Mistral it is"), added=asked("a launch word?"), session="old")
