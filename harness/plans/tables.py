@@ -55,8 +55,8 @@ class Table:
         return self.columns[name]
 
     def _meant(self, name: str) -> str:
-        if len(self.columns) == 1 and (sign := _SEPARATOR.search(next(iter(self.columns)))):
-            return f"Its cells are separated by {sign[0]!r}: write them anew with commas."
+        if len(self.columns) == 1 and (told := _separated(next(iter(self.columns)))):
+            return told
         if self.columns and all(map(is_number, self.columns)):
             return "Its first line is a row: write the names of the columns above it."
         lower = {known.lower(): known for known in self.columns}
@@ -135,10 +135,11 @@ def _read_csv(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
 def csv_cells(path: Path, text: str) -> tuple[list[str], list[list[str]]]:
     """(header, rows), each cell as it stands there."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    other = _separated(text.partition("\n")[0])
     try:
         rows = [row for row in reader if row]
     except csv.Error as error:
-        raise _error(path, f"line {reader.line_num}: {error}") from error
+        raise _error(path, f"line {reader.line_num}: {error}", other) from error
     if not rows:
         raise _error(path, "is empty; expected a header line")
     header = [name.strip() for name in rows[0]]
@@ -148,8 +149,15 @@ def csv_cells(path: Path, text: str) -> tuple[list[str], list[list[str]]]:
         )
     for number, row in enumerate(rows[1:], start=1):
         if len(row) != len(header):
-            raise _error(path, f"row {number} has {len(row)} cells; expected {len(header)}")
+            what = f"row {number} has {len(row)} cells; expected {len(header)}"
+            raise _error(path, what, other)
     return header, rows[1:]
+
+
+def _separated(header: str) -> str:
+    """What to do where another sign than the comma stands between the names of a header."""
+    sign = None if "," in header else _SEPARATOR.search(header)
+    return f"Its cells are separated by {sign[0]!r}: write them anew with commas." if sign else ""
 
 
 def _typed(cells: list[str]) -> Column:

@@ -36,11 +36,32 @@ def refused(journey: Journey, *words: str) -> tuple[str, str]:
     return first, " ".join(rest)
 
 
+def quoted(text: str) -> str:
+    """Words in quotation marks, between semicolons."""
+    return "".join(f'"{line.replace(";", chr(34) + ";", 1)}' for line in semicolons(text))
+
+
+def decimals(text: str) -> str:
+    """With the comma in numbers, as in much of Europe."""
+    return "".join(semicolons(text)).replace(".", ",")
+
+
+def semicolons(text: str) -> list[str]:
+    return text.replace(",", ";").splitlines(True)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "found", "way"),
     [
-        ("semicolons.csv", lambda text: text.replace(",", ";"), "'churned'", "separated by ';'"),
+        (
+            "semicolons.csv",
+            lambda text: "".join(semicolons(text)),
+            "'churned'",
+            "separated by ';'",
+        ),
         ("tabs.csv", lambda text: text.replace(",", "\t"), "'churned'", "separated by '\\t'"),
+        ("quoted.csv", quoted, "expected after", "separated by ';'"),
+        ("decimals.csv", decimals, "row 1 has 3 cells", "separated by ';'"),
         ("table.xlsx", lambda text: f"PK{text}", "'.xlsx'", "csv or parquet"),
         ("model.pkl", lambda text: text, "'.pkl'", "csv or parquet"),
         ("empty.csv", lambda _text: "", "is empty", "Correct"),
