@@ -23,6 +23,8 @@ class Branch:
     id: str
     gain: float
     """Its score on validation, larger is better."""
+    score: float
+    """The same as the plan's metric has it."""
     children: int
     bound: float = math.inf
 
@@ -46,7 +48,7 @@ def parent_of_next(state: LoopState) -> tuple[str | None, Choice | None]:
 
 
 def _words(one: Branch) -> str:
-    return f"{one.id} {one.bound:.4g} (score {abs(one.gain):.4g}, tried {one.children} times)"
+    return f"{one.id} {one.bound:.4g} (score {one.score:.4g}, tried {one.children} times)"
 
 
 def ranked(state: LoopState) -> list[Branch]:
@@ -74,6 +76,7 @@ def ranked(state: LoopState) -> list[Branch]:
         Branch(
             id=node.id,
             gain=gains[node.id],
+            score=gains[node.id] if state.limits.maximize else -gains[node.id],
             children=children[node.id],
             bound=gains[node.id]
             + _CURIOSITY * step * math.sqrt(math.log(total) / (1 + children[node.id])),
@@ -85,11 +88,14 @@ def ranked(state: LoopState) -> list[Branch]:
 
 
 def promising(one: ExperimentState) -> bool:
-    """Kept, or decided and better than what it builds on, beyond the noise, on validation."""
+    """Kept, or decided and better than what it builds on, beyond the noise, on validation, by the
+    rules and rejected by nobody."""
     if one.status is ExperimentStatus.KEPT:
         return True
     verdict = one.validation
-    return one.closed and not one.repeats and verdict is not None and verdict.better is True
+    if one.repeats or one.unsound:
+        return False
+    return one.closed and verdict is not None and verdict.better is True
 
 
 def behind_best(state: LoopState, one: ExperimentState) -> str | None:

@@ -3,37 +3,35 @@
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from harness.artifacts.trees import own_trees
 from harness.clock import parse_iso
 from harness.decisions.diagnoses import model_name
 from harness.domain.findings import BYPASSED, STOPPED
-from harness.domain.records import Experiment, Objective, Run
+from harness.domain.records import Experiment, Run
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
     DecisionKind,
     GateName,
     RunStatus,
     Split,
-    Verdict,
 )
 from harness.evaluation.comparison import is_better
 from harness.evaluation.experiment import awaiting, unlooked
-from harness.evaluation.noise_floor import compare, compare_to_baseline
-from harness.evaluation.outcome import TRIVIAL, explain
+from harness.evaluation.outcome import explain
 from harness.evaluation.release import has_room
 from harness.evaluation.released import tier_now, told_now
 from harness.evaluation.scores import counted_runs, started
 from harness.gates.alarms import open_by_run, undiagnosed_runs
 from harness.gates.collect import changed
-from harness.gates.findings import FINDINGS
 from harness.gates.run_evidence import next_ideas
 from harness.ledger.facts import ApprovedPlan, Decision, RecordedVerdict, Session
 from harness.ledger.project import Project
 from harness.ledger.spending import spent
 from harness.loop.limits import limits_of, phase_of, trained_since
+from harness.loop.progress import improvements, scored_by
 from harness.loop.state import (
     ExperimentState,
     LoopSpending,
@@ -45,40 +43,7 @@ from harness.loop.state import (
 from harness.plans.approved import objective_of, secret
 from harness.plans.parse import Plan, plan_from
 
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredExperiment:
-    """What an experiment achieved on validation."""
-
-    verdict: Verdict | None
-    findings: tuple[str, ...] = ()
-    """The codes that the verdict names."""
-    values: tuple[float, ...] = ()
-    """One for each seed."""
-    baseline: float | None = None
-    told: bool = False
-    """On hidden labels: its answer, against the best told so far, stands for the values."""
-    experiment: str = ""
-    against: str | None = None
-    """What the verdict compared it with: an experiment, or the trivial predictor; None without a
-    comparison."""
-    better: bool | None = None
-    """The result of the verdict's comparison, by seeds, rows and number of tries."""
-
-    @property
-    def competes(self) -> bool:
-        """Whether the contract was kept and every seed scored.
-
-        A score below the lowest tier can be progress; one reached by breaking the contract cannot.
-        """
-        if not (self.values or self.told) or self.verdict not in (Verdict.PASS, Verdict.FAIL):
-            return False
-        blocking = {
-            code
-            for code in self.findings
-            if code not in FINDINGS or FINDINGS[code].outcome is not Verdict.PASS
-        }
-        return self.verdict is Verdict.PASS or blocking == {"below_tier"}
+_REJECTS = (DecisionKind.REJECT, DecisionKind.ROLLBACK)
 
 
 def load_state(
@@ -108,11 +73,11 @@ def load_state(
         if experiment.status in CLOSED_EXPERIMENTS or experiment.id in here
     ]
     verdicts = [project.ledger.verdicts(experiment.id) for experiment in experiments]
+    scored = [scored_by(recorded) for recorded in verdicts]
     progress = improvements(
-        [_scored(recorded) for recorded in verdicts],
-        objective_of(approved),
-        functools.partial(is_better, project, approved),
+        scored, objective_of(approved), functools.partial(is_better, project, approved)
     )
+    rejected = {one.experiment for one in project.ledger.decisions() if one.kind in _REJECTS}
     repeats = {made.reproduction for made, _ in project.ledger.reproductions()}
     in_work = [one for one in experiments if one.status not in CLOSED_EXPERIMENTS]
     states = [
@@ -121,9 +86,12 @@ def load_state(
             here=experiment.id in here,
             parent=experiment.parent,
             repeats=experiment.id in repeats,
+            unsound=not achieved.competes or experiment.id in rejected,
             held=parallel > 1 and experiment in in_work and held(experiment.id),
         )
-        for experiment, recorded, better in zip(experiments, verdicts, progress, strict=True)
+        for experiment, recorded, achieved, better in zip(
+            experiments, verdicts, scored, progress, strict=True
+        )
     ]
     _add_ideas(project, states)
     again = trained_since(project, approved)
@@ -322,26 +290,6 @@ def _why(comparison: Mapping[str, Any]) -> str:
     return told or "there is nothing to compare."
 
 
-def _scored(verdicts: Sequence[RecordedVerdict]) -> ScoredExperiment:
-    """The score as the newest verdict on validation has it."""
-    mine = [recorded for recorded in verdicts if recorded.gate == GateName.VALIDATION]
-    if not mine or mine[-1].score is None:
-        return ScoredExperiment(verdict=mine[-1].verdict if mine else None)
-    newest, score = mine[-1], mine[-1].score
-    findings = tuple(finding.code for finding in newest.findings)
-    comparison = newest.comparison or {}
-    return ScoredExperiment(
-        verdict=newest.verdict,
-        findings=findings,
-        values=tuple(score["values"]),
-        baseline=score["baseline"],
-        told="released" in score,
-        experiment=newest.experiment,
-        against=comparison.get("against"),
-        better=comparison.get("better"),
-    )
-
-
 def _decided(
     decisions: Sequence[Decision], verdicts: Sequence[RecordedVerdict]
 ) -> DecisionKind | None:
@@ -352,48 +300,3 @@ def _decided(
     newest = about[-1]
     since = max((verdict.at for verdict in verdicts), default="")
     return newest.kind if newest.at >= since else None
-
-
-def improvements(
-    experiments: Sequence[ScoredExperiment],
-    objective: Objective,
-    compared: Callable[[str, str | None], bool | None],
-) -> list[bool]:
-    """Which experiments beat the best one before them, oldest first.
-
-    What does not compete is never an improvement and never becomes the best; the first that
-    competes is measured against the trivial predictor. `compared` answers as a gate would, or None.
-    """
-    best: ScoredExperiment | None = None
-    flags = []
-    for experiment in experiments:
-        better = experiment.competes and _better(experiment, best, objective, compared)
-        flags.append(better)
-        if better or (best is None and experiment.competes):
-            best = experiment
-    return flags
-
-
-def _better(
-    experiment: ScoredExperiment,
-    best: ScoredExperiment | None,
-    objective: Objective,
-    compared: Callable[[str, str | None], bool | None],
-) -> bool:
-    if experiment.told:
-        return experiment.better is True
-    # The verdict's own comparison counts where it used the same reference: two answers to one
-    # question would contradict each other.
-    reference = TRIVIAL if best is None else best.experiment
-    if experiment.against is not None and experiment.against == reference:
-        return experiment.better is True
-    again = compared(experiment.experiment, None if best is None else best.experiment)
-    if again is not None:
-        return again
-    # Without the evaluations, in a clone or of an older version of the plan, what the verdicts hold
-    # gives an order by seeds alone, and by none in pairs.
-    if best is not None:
-        return compare(experiment.values, best.values, objective).better is True
-    if experiment.baseline is None:
-        return False
-    return compare_to_baseline(experiment.values, experiment.baseline, objective).better is True

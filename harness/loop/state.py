@@ -119,6 +119,8 @@ class ExperimentState:
     """What it was opened to build on."""
     repeats: bool = False
     """Whether it only trained a kept one again."""
+    unsound: bool = False
+    """Whether its contract was broken, or a person rejected it: nothing builds on it."""
     improved: bool = False
     """Whether it beat all before it by more than the noise, in the plan's direction."""
 

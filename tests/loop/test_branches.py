@@ -2,13 +2,18 @@
 
 import pytest
 
-from harness.domain.statuses import DecisionKind, ExperimentStatus, Tier, Verdict
+from harness.decisions.experiments import decide
+from harness.decisions.person import reject
+from harness.domain.statuses import DecisionKind, ExperimentStatus, Split, Tier, Verdict
 from harness.driver.branching import branch_code, record_choice
-from harness.loop.branches import parent_of_next, ranked
+from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import check_gate, require_validation_passed
+from harness.loop.branches import parent_of_next, promising, ranked
+from harness.loop.load_state import load_state
 from harness.loop.next_step import _answer, next_step
 from harness.loop.state import ExperimentState, LoopLimits, LoopState, RunState, VerdictState
 from harness.loop.steps import Build, Choice, Decide
-from tests.world import GOOD, World
+from tests.world import GOOD, InProcess, World
 
 KEPT, DISCARDED = ExperimentStatus.KEPT, ExperimentStatus.DISCARDED
 
@@ -78,6 +83,46 @@ def test_what_only_beat_its_parent_is_a_branch_and_what_did_not_is_none() -> Non
         one(4, None, DISCARDED, parent=1, better=True),
     )
     assert [branch.id for branch in ranked(made)] == ["exp-0001", "exp-0002"]
+
+
+def judged(world: World, name: str, cuts: tuple[float, ...], *, result: bool = True) -> str:
+    opened = world.open(name).id
+    world.train(opened, cuts)
+    evaluate_experiment(
+        world.project,
+        opened,
+        Split.VALIDATION,
+        InProcess(),
+        environment={},
+        admit=require_validation_passed,
+    )
+    if result:
+        world.result(opened)
+    check_gate(world.project, opened)
+    return opened
+
+
+def test_what_broke_the_contract_or_was_rejected_is_no_branch(world: World) -> None:
+    project = world.project
+    sound = judged(world, "first", (0.02, 0.01, 0.03))
+    words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
+    kind = DecisionKind.DISCARD
+    decide(project, kind=kind, experiment=sound, by="harness", confidence="high", **words)
+    cheat = judged(world, "cheat", (0.025, 0.015, 0.035), result=False)
+    decide(project, kind=kind, experiment=cheat, by="harness", confidence="high", **words)
+    refused = judged(world, "refused", (0.022, 0.012, 0.032))
+    reject(project, refused, by="human:ada", reason="It reads a column of the future.")
+    states = load_state(project, supervised=lambda _run: False).experiments
+    assert [one.id for one in states if promising(one)] == [sound]
+    better = [one.id for one in states if one.validation and one.validation.better]
+    assert better == [sound, cheat, refused]
+    project.close()
+
+
+def test_a_negative_score_is_told_with_its_sign() -> None:
+    _, choice = parent_of_next(state(one(1, -0.3), one(2, -0.2, parent=1)))
+    assert choice is not None
+    assert "score -0.2" in choice.reason
 
 
 def test_smaller_is_better_where_the_plan_says_so() -> None:

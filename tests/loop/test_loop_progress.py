@@ -5,7 +5,7 @@ from dataclasses import replace
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier, Verdict
 from harness.evaluation.outcome import TRIVIAL
-from harness.loop.load_state import ScoredExperiment, improvements
+from harness.loop.progress import ScoredExperiment, improvements
 
 
 def objective(direction: Direction) -> Objective:
