@@ -137,6 +137,7 @@ def started(
     words = [sys.executable, *(launch if way.ranks > 1 else []), *member]
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     more = {"PYTHONPATH": paths, "HARNESS_SHARD": str(int(way.shard))}
+    more["TRITON_CACHE_DIR"] = str(spec.parents[1] / "triton")  # compiled once
     if way.ranks == 1:
         more["CUDA_VISIBLE_DEVICES"] = "0"
     run.mkdir(parents=True, exist_ok=True)

@@ -138,7 +138,7 @@ def run_program(
             spec=spec,
             interpreter=interpreter,
             stopped=stopped,
-            ranks=trainer_ranks(project.settings, launcher),
+            ranks=trainer_ranks(project.settings, launcher, sandbox),
         )
         _require_packages(spec, task.python)
         with_ranks(spec.command or ["python", ""], task.ranks)  # refused before it is registered

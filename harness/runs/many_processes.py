@@ -67,16 +67,19 @@ def with_ranks(words: Sequence[str], ranks: int | None) -> list[str]:
     return [TORCHRUN, "--standalone", "--nproc-per-node", str(ranks), *words[1:]]
 
 
-def trainer_ranks(settings: Settings, asked: str | None) -> int | None:
+def trainer_ranks(settings: Settings, asked: str | None, sandbox: Sandbox) -> int | None:
     """As `ranks_of`, for a training program. Raises UsageError (wrong_launcher) for a launcher that
-    starts none."""
+    starts none, RefusedError (no_loopback)."""
     if asked not in (None, LOCAL, TORCHRUN):
         raise UsageError(
             f"A training program runs here, not by {asked}.",
             hint="Write `--launcher local`, or `--launcher torchrun` for several processes.",
             code="wrong_launcher",
         )
-    return ranks_of(settings, asked)
+    ranks = ranks_of(settings, asked)
+    if ranks is not None:
+        require_loopback(sandbox)
+    return ranks
 
 
 def shared(words: Sequence[str], ranks: int | None) -> list[str]:
@@ -136,10 +139,17 @@ class Many:
 
 
 def require_ports(words: Sequence[str], sandbox: Sandbox) -> None:
-    """Raises RefusedError (no_loopback): under Landlock replicas cannot speak to one another."""
-    if MODULE in words and sandbox.kind is SandboxKind.LANDLOCK:
+    """Raises RefusedError (no_loopback) for replicas that cannot speak to one another."""
+    if MODULE in words:
+        require_loopback(sandbox)
+
+
+def require_loopback(sandbox: Sandbox) -> None:
+    """Raises RefusedError (no_loopback) under Landlock."""
+    if sandbox.kind is SandboxKind.LANDLOCK:
         raise RefusedError(
-            "Replicas speak over the loopback, and the sandbox landlock gives training no port.",
+            "Replicas and ranks speak over the loopback, and the sandbox landlock gives training no"
+            " port.",
             hint="Install bubblewrap: its sandbox has a network of its own.",
             code="no_loopback",
         )

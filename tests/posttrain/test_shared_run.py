@@ -5,16 +5,21 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import SandboxKind
+from harness.errors import RefusedError
 from harness.ledger.project import Project
 from harness.posttrain.base_models import add_base_model
 from harness.posttrain.program import TrainingProgram
+from harness.runs.many_processes import trainer_ranks
+from harness.sandbox.select import choose
 from tests.blobs import own_environment
 from tests.posttrain import programs
 from tests.posttrain.test_resume_trl import SMALL
@@ -64,3 +69,17 @@ def test_two_processes_are_one_run_with_the_losses_of_one(
     assert results[1]["extra"] | {"ranks": 2, "base_model": "sharded"} == results[1]["extra"]
     seen = [one["metrics"]["tokens_seen"] for one in results]
     assert seen[0] == seen[1]
+
+
+class Landlocked:
+    kind = SandboxKind.LANDLOCK
+
+
+def test_processes_need_a_loopback(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    alone = choose(SandboxKind.NONE, required=False)
+    assert trainer_ranks(project.settings, "torchrun", alone) == 2
+    assert trainer_ranks(project.settings, None, alone) is None
+    with pytest.raises(RefusedError) as refused:
+        trainer_ranks(project.settings, "torchrun", cast(Sandbox, Landlocked()))
+    assert refused.value.code == "no_loopback"
