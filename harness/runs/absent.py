@@ -19,10 +19,6 @@ _MISSED = re.compile(
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _WORDS = re.compile(r"""'([^'\n]+)'|"([^"\n]+)"|(\S*[./]\S*)""")
 _MOST_WORDS = 400
-_OWN_PART = (
-    'Read the path that HARNESS_TRAIN names, e.g. `os.environ.get("HARNESS_TRAIN", "train.csv")`;'
-    " validation rows are in HARNESS_VALIDATION, or held out by training. Then train again."
-)
 
 
 def absent_findings(
@@ -42,7 +38,8 @@ def absent_findings(
         if name in moved and not os.path.lexists(workspace.root / name):
             message = f"{what} missed {name}, which was split and moved into the vault."
             # Of several findings people see the first one's message, and this hint.
-            hint = f"{name} was split and moved: {table} has the rows to train on. {_OWN_PART}"
+            hint = f"{name} was split and moved: {table} has the rows to train on."
+            hint = f"{hint} {_own_part(table)}"
             return [finding(ABSENT, message, hint, run=what, path=name)]
         if _had(snapshot, workspace, name) or not os.path.lexists(workspace.root / name):
             continue
@@ -51,7 +48,7 @@ def absent_findings(
             message = (
                 f"{what} missed {name}, which is the plan's table: training gets its own part."
             )
-            return [finding(ABSENT, message, _OWN_PART, run=what, path=name)]
+            return [finding(ABSENT, message, _own_part(table), run=what, path=name)]
         why = "git ignores it, or it was made later"
         if name in snapshot.too_large:
             why = "it has more than 50 MB, and git neither tracks nor ignores it"
@@ -60,6 +57,14 @@ def absent_findings(
         message = f"{what} missed {name}, which is in the project and not in the workspace: {why}."
         return [finding(ABSENT, message, run=what, path=name)]
     return []
+
+
+def _own_part(table: str) -> str:
+    """What reads the training rows, also outside `harness train`."""
+    return (
+        f'Read the path that HARNESS_TRAIN names: `os.environ.get("HARNESS_TRAIN", "{table}")`;'
+        " validation rows are in HARNESS_VALIDATION, or held out by training. Then train again."
+    )
 
 
 def _named(stderr: Sequence[str], workspace: Workspace) -> Iterator[str]:
