@@ -121,6 +121,7 @@ def test_on_held_out_a_finding_carries_nothing_that_predict_chose(workplace, uns
     assert outcome.findings
     for finding in outcome.findings:
         assert "Details are withheld" in finding.message
+        assert "`harness evaluate --check`" in finding.hint, "where it shows its own error"
         assert "LEAK" not in str(finding.plain())
         assert "row-" not in str(finding.plain())
 
