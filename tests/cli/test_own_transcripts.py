@@ -27,6 +27,8 @@ def test_the_page_leads_from_sessions_to_an_evaluated_adapter(tmp_path: Path) ->
     (tmp_path / "home").mkdir()
     root.mkdir()
     save_tiny_model(root / "model")
+    (composition,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    (root / "composed.toml").write_text(composition)
     for number, topic in enumerate(TOPICS.split() * 5):
         mended(root, f"{topic}{number}")
     journey, model, verdicts = Journey(root, tmp_path / "home"), "", []
@@ -42,7 +44,8 @@ def test_the_page_leads_from_sessions_to_an_evaluated_adapter(tmp_path: Path) ->
         verdicts += [told["verdict"]] if judged else []
     assert len(verdicts) == 1
     assert verdicts[0] in ("PASS", "FAIL", "INCONCLUSIVE")
-    assert told["specification"]["benchmark"]["evaluator"] == "perplexity"
+    assert told["specification"]["composition"]["reward"]["weight"] == 0
+    assert told["specification"]["benchmark"]["evaluator"] == "preference"
     assert re.fullmatch("[0-9a-f]{64}", model)
     assert (root / "pairs.card.md").exists()
 
