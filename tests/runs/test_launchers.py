@@ -3,6 +3,7 @@
 import json
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import psutil
@@ -11,9 +12,9 @@ from runs_support import Trainer
 
 from harness.domain import variables
 from harness.domain.statuses import RunStatus
-from harness.errors import ConfigError
+from harness.errors import ConfigError, RunError
 from harness.ledger.project import Project
-from harness.runs.launchers import launcher
+from harness.runs.launchers import launcher, ray_cluster
 from harness.runs.launchers.launcher import Handle, KilledProcesses, RunCommand
 from harness.settings import CONFIG
 
@@ -133,3 +134,38 @@ def test_a_launcher_that_is_not_there_is_refused_before_a_run_is_registered(
     with pytest.raises(ConfigError, match=r"no launcher 'memory'; there is local, ray, slurm\."):
         run_training(seeds=[1])
     assert project.ledger.runs("exp-0001") == []
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("", "Ray did not start a cluster here: the node timed out"),
+        ("10.0.0.7:6379", "Ray cannot be reached at 10.0.0.7:6379: the node timed out"),
+    ],
+)
+def test_a_ray_that_does_not_start_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, said: str
+) -> None:
+    """Ray raises a plain Exception then."""
+
+    def init(**_words: object) -> None:
+        raise Exception("the node timed out")
+
+    monkeypatch.setattr(ray_cluster, "_ray", lambda: SimpleNamespace(init=init))
+    monkeypatch.setattr(ray_cluster, "_require_listener", lambda _address: None)
+    options = {"address": address} if address else {}
+    engine = ray_cluster.RayEngine(options, inherited={}, state=tmp_path)
+    with pytest.raises(RunError, match=said) as caught:
+        engine.start({"HOME": str(tmp_path)})
+    assert caught.value.code == "ray_refused"
+
+
+def test_an_address_of_ray_where_nobody_listens_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray asked for minutes, and ended the command by a signal without a word of ours."""
+    monkeypatch.setattr(ray_cluster, "_ray", SimpleNamespace)
+    engine = ray_cluster.RayEngine({"address": "127.0.0.1:1"}, inherited={}, state=tmp_path)
+    with pytest.raises(RunError, match=r"Ray cannot be reached at 127\.0\.0\.1:1: ") as caught:
+        engine.start({"HOME": str(tmp_path)})
+    assert caught.value.code == "ray_refused"

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import json
 import os
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from harness.runs.launchers.on_node import Watch
 from harness.runs.launchers.placed import PlacedLauncher
 
 _RESTARTS = 3
+_ANSWERS_S = 10.0
 _CLUSTER = "ray-cluster.json"
 _LOOPBACK = "127.0.0.1"
 _TOKEN = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
@@ -75,6 +77,7 @@ class RayEngine:
             try:
                 with _only(environment, alone=alone), contextlib.chdir(folder):
                     ray = _ray()
+                    _require_listener(address)
                     ray.init(
                         address=address or "local",
                         log_to_driver=False,
@@ -82,16 +85,40 @@ class RayEngine:
                         configure_logging=True,
                         **({} if address else own),
                     )
-            except (OSError, RuntimeError, ValueError) as error:
-                raise RunError(
-                    f"Ray cannot be reached at {address or 'a cluster of its own'}: {error}.",
-                    hint="Look at `address` of [launchers.ray] in config.toml, and `ray status`.",
-                    code="ray_refused",
-                ) from error
+            except Exception as error:
+                # A node that does not start in time is a plain Exception of Ray's.
+                if type(error) is Exception or isinstance(error, _REFUSALS):
+                    raise _refused(address, error) from error
+                raise
             self._ray = ray
             # Of a worker that died Ray prints where a program reads our answer.
             self._aside.enter_context(contextlib.redirect_stdout(sys.stderr))
         return self._ray
+
+
+def _require_listener(address: str | None) -> None:
+    """Raises OSError where nobody listens: Ray asks for minutes, then ends its own process."""
+    host, colon, port = (address or "").rpartition(":")
+    if colon and port.isdigit() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS_S).close()
+
+
+_REFUSALS = (OSError, RuntimeError, ValueError)
+
+
+def _refused(address: str | None, error: Exception) -> RunError:
+    if not address:
+        return RunError(
+            f"Ray did not start a cluster here: {error}.",
+            hint="Try again when the machine has less to do; or start one with `ray start --head`"
+            " and name its `address` in [launchers.ray] of config.toml.",
+            code="ray_refused",
+        )
+    return RunError(
+        f"Ray cannot be reached at {address}: {error}.",
+        hint="Look at `address` of [launchers.ray] in config.toml, and `ray status`.",
+        code="ray_refused",
+    )
 
 
 @dataclass(frozen=True)
