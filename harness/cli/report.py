@@ -164,8 +164,8 @@ def _checked(project: Project, path: Path) -> tuple[str, list[dict[str, Any]]]:
             for one in bad[:5]
         )
         raise RefusedError(
-            f"{path} has {len(bad)} claims that do not hold: {told}.",
-            hint=f"Correct them; `harness claims audit {path}` names each. Nothing was written.",
+            f"{path} has claims that do not hold, {len(bad)} in all: {told}.",
+            hint="Correct them; code, quotations and comments are read, too. Nothing was written.",
             code="prose_unsupported",
         )
     return text, [

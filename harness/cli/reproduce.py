@@ -29,6 +29,7 @@ from harness.gates.check import require_validation_passed
 from harness.ledger.facts import ApprovedPlan, ReproductionJudged
 from harness.ledger.project import Project
 from harness.plans.approved import data_hashes, objective_of, plan_of, secret
+from harness.plans.judge import require_judge
 from harness.runs.lock import looping
 from harness.runs.train import train
 
@@ -60,7 +61,8 @@ def command(experiment: str, sandbox: str, reason: str, project: Path, as_json: 
 
 
 def _require_reproducible(project: Project, record: Experiment) -> ApprovedPlan:
-    """Raises RefusedError (not_kept, labels_hidden, plan_changed, no_runs)."""
+    """Raises RefusedError (not_kept, labels_hidden, plan_changed, no_runs, judge_changed), before
+    an experiment is opened."""
     if record.status is not ExperimentStatus.KEPT:
         raise RefusedError(
             f"{record.id} is {record.status}; expected a kept one: what is built on is reproduced.",
@@ -88,6 +90,7 @@ def _require_reproducible(project: Project, record: Experiment) -> ApprovedPlan:
             hint="There is nothing to repeat.",
             code="no_runs",
         )
+    require_judge(project)
     return approved
 
 

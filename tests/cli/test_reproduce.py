@@ -1,7 +1,10 @@
 """`harness reproduce`: a kept experiment is trained again from its snapshot."""
 
+from dataclasses import replace
+
 import pytest
 
+from harness.ledger.project import open_project
 from tests.centroids import TRAIN
 from tests.cli.journey import PLAN
 from tests.cli.test_try import IDEA, Story, begun
@@ -73,3 +76,15 @@ def test_the_same_configuration_is_told_before_it_is_trained(story: Story) -> No
     assert at[0] < min(runs)
     found = story.said["as JSON"].document["findings"]
     assert [one["code"] for one in found] == ["configuration_tried_before"]
+
+
+def test_a_changed_judge_is_told_before_an_experiment_is_opened(story: Story) -> None:
+    journey = story.journey
+    before = journey.harness("experiment", "list", "--json").document["total"]
+    with open_project(journey.root, journey.environment()) as project:
+        recorded = project.ledger.recorded_judge(project.ledger.writer)
+        assert recorded is not None
+        project.ledger.append(replace(recorded, sha256="0" * 64))
+    refused = journey.harness("reproduce", "exp-0001", "--json")
+    assert (refused.exit_code, refused.document["error"]["code"]) == (2, "judge_changed")
+    assert journey.harness("experiment", "list", "--json").document["total"] == before
