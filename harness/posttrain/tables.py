@@ -122,9 +122,9 @@ def benchmark_of(problems: FieldProblems, project: Project, path: str, evaluator
     texts: RowTexts = (("id",), ("prompt",))
     if isinstance(evaluator, str) and evaluator in tuple(Evaluator):
         texts = Evaluator(evaluator).row_texts
-    before = len(problems)
     table = read_table(problems, project, "benchmark", path, texts, form=ONE_TEXT)
-    if len(problems) > before and (others := _scored_by(table)):
+    # A row that lacks a text is the row's fault; where all do, the evaluator is not the one meant.
+    if all(_row_fault(row, texts) for row in table.rows) and (others := _scored_by(table)):
         reason = "these rows hold what it asks for"
         problems.add("benchmark.evaluator", " or ".join(others), evaluator, reason)
     counts = Counter(str(row.get("id")) for row in table.rows)
