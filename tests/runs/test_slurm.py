@@ -128,6 +128,21 @@ def test_a_preempted_job_is_queued_again_and_goes_on(tmp_path: Path) -> None:
         assert (run.status, run.attempt) == (RunStatus.COMPLETED, 2)
 
 
+def test_a_job_that_is_preempted_before_the_first_row_trains_anew(tmp_path: Path) -> None:
+    """No person stopped the first run, and its facts say so."""
+    train = program(3, 0.1).replace("with Run", "time.sleep(12)\nwith Run", 1)
+    placed = placing(tmp_path, LOCAL, seeds=1, train=train)
+    process = placed.start("exp-0001", "--launcher", "slurm")
+    with placed.project(read_only=True) as project:
+        wait_until(lambda: [run for run in project.ledger.runs("exp-0001") if run.supervisor], 120)
+        _signal(placed, signal.SIGUSR2)
+        said = answer(process)
+        assert said["ok"], said
+        lost, again = project.ledger.runs("exp-0001")
+    assert (lost.status, again.status) == (RunStatus.LOST, RunStatus.COMPLETED)
+    assert lost.reason.startswith("slurm took the node ")
+
+
 def test_a_lost_node_loses_the_run_and_resume_goes_on(tmp_path: Path) -> None:
     placed = placing(tmp_path, LOCAL, seeds=1, train=program(40, 0.2))
     process = placed.start("exp-0001", "--launcher", "slurm")
