@@ -74,9 +74,8 @@ def load_state(
     ]
     verdicts = [project.ledger.verdicts(experiment.id) for experiment in experiments]
     scored = [scored_by(recorded) for recorded in verdicts]
-    progress = improvements(
-        scored, objective_of(approved), functools.partial(is_better, project, approved)
-    )
+    gains = functools.partial(is_better, project, approved)
+    progress = improvements(scored, objective_of(approved), gains)
     rejected = {one.experiment for one in project.ledger.decisions() if one.kind in _REJECTS}
     repeats = {made.reproduction for made, _ in project.ledger.reproductions()}
     in_work = [one for one in experiments if one.status not in CLOSED_EXPERIMENTS]
