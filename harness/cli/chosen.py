@@ -32,6 +32,8 @@ def chosen(project: Project, named: str | None, line: str) -> str:
         return found[0]
     there = f"open are {', '.join(found)}" if found else "none is open"
     way = "" if found else ' `harness try "IDEA"` opens one.'
+    if found and line.startswith("harness try"):
+        way = ' `harness try "IDEA"` opens another.'
     raise UsageError(
         f"`{line}` needs an experiment: {there}.",
         hint=f"Name one, e.g. `{line} {found[0] if found else 'exp-0001'}`.{way}",

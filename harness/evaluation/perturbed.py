@@ -70,7 +70,8 @@ def perturbed(source: Path, target: Path, change: Change) -> Perturbed:
         if _changed(path, change):
             changed += 1
         else:
-            opaque.append(path.name if source.is_dir() else f"a file{source.suffix}")
+            alone = f"a {source.suffix} file" if source.suffix else "a file"
+            opaque.append(path.name if source.is_dir() else alone)
     # Beside arrays, text is settings and vocabulary; alone, it is the model.
     if not changed and not opaque:
         changed = sum(_change_text(path, change) for path in texts)

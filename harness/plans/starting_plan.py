@@ -10,6 +10,7 @@ import yaml  # type: ignore[import-untyped]
 
 from harness.artifacts.front_matter import plain_scalar
 from harness.domain.metrics import METRICS
+from harness.domain.words import some
 from harness.plans.drawing import are_classes
 from harness.plans.tables import Column
 
@@ -81,7 +82,7 @@ def first_plan(plan: FirstPlan) -> str:
     tiers = ", ".join(f"{name}: {value:.12g}" for name, value in plan.tiers.items())
     return _PLAN.format(
         name=_name(plan.folder),
-        objective=_quoted(f"Predict {label} from {len(inputs)} columns of {plan.table}"),
+        objective=_quoted(f"Predict {label} from {some(len(inputs), 'column')} of {plan.table}"),
         data=block(plan.data),
         metric=plan.metric,
         direction=METRICS[plan.metric].direction,

@@ -37,6 +37,7 @@ def test_two_are_opened_tried_and_kept_each_by_its_name(journey: Journey) -> Non
     error = unnamed.document["error"]
     assert "open are exp-0001, exp-0002" in error["message"]
     assert "`harness try --continue exp-0001`" in error["hint"]
+    assert '`harness try "IDEA"` opens another.' in error["hint"]
     for name, share in (("exp-0001", "// 2"), ("exp-0002", "// 4")):
         write_train(journey.root, share, f"OF-{name}")
         answer = journey.harness("try", name, "--continue", "--json")

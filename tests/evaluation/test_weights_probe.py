@@ -112,7 +112,7 @@ def test_in_a_folder_what_holds_weights_is_changed_and_a_pickle_is_named(tmp_pat
 def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "model.npz").write_bytes(data)
     copy = perturbed(tmp_path / "model.npz", tmp_path / "copy", Change.SHUFFLED)
-    assert (copy.changed, copy.opaque, copy.path.read_bytes()) == (0, ("a file.npz",), data)
+    assert (copy.changed, copy.opaque, copy.path.read_bytes()) == (0, ("a .npz file",), data)
 
 
 @pytest.mark.parametrize("split", Split)
