@@ -219,9 +219,9 @@ def _outcomes(project: Path) -> Mapping[str, Any]:
 @click.option(
     "--context",
     type=WholeNumber(min=200),
-    default=8_000,
+    default=4_000,
     show_default=True,
-    help="Characters of a prompt; older messages are left out.",
+    help="Characters of a prompt: older messages, and the middle of long ones, are left out.",
 )
 @click.option(
     "--held-out",

@@ -17,6 +17,7 @@ Row = dict[str, Any]
 Message = dict[str, Any]
 LONGEST = 4_000
 """Characters of one message of a context: the middle of a longer one is left out."""
+_SHORTEST = 60
 _ASKED = ("prompt", "instruction", "summary")
 _FIELDS = {"id", "session", "thread", "kind", "after", "added", "compacted", "action", "results"}
 _FIELDS |= {"outcome", "model", "provenance", "licence", "consent"}
@@ -111,7 +112,7 @@ class StateFile:
                 break
         cut = cut or (at["after"] is not None and not at["compacted"])
         messages = _asked_first(_joined(message for turn in reversed(turns) for message in turn))
-        return Context(messages, cut, told_by)
+        return Context(_fitted(messages, budget), cut, told_by)
 
 
 def sessions_of(row: Row) -> set[str]:
@@ -214,10 +215,20 @@ def _asked_first(messages: list[Message]) -> list[Message]:
     return messages[first:]
 
 
-def _cut(text: str) -> str:
-    if len(text) <= LONGEST:
+def _fitted(messages: list[Message], budget: int) -> list[Message]:
+    """With the middle of the longest messages left out until all have room; the shortest text that
+    is left of one is `_SHORTEST`."""
+    longest = LONGEST
+    while _size(messages) > budget and longest > _SHORTEST:
+        longest = max(longest // 2, _SHORTEST)
+        messages = [one | {"content": _cut(one["content"], longest)} for one in messages]
+    return messages
+
+
+def _cut(text: str, longest: int = LONGEST) -> str:
+    if len(text) <= longest:
         return text
-    half = LONGEST // 2
+    half = longest // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters]\n{text[-half:]}"
 
 

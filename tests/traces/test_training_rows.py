@@ -181,6 +181,18 @@ def test_a_long_context_keeps_the_question_and_the_newest(tmp_path: Path):
     )
 
 
+def test_what_was_asked_last_is_cut_to_the_budget_where_nothing_else_can_go(tmp_path: Path):
+    first = asked("why? " + "a" * 3_000) + asked("and " + "b" * 900 + " now?", "note")
+    path = tmp_path / "states.jsonl"
+    path.write_text(json.dumps(state("0", None, text("x"), added=first)) + "\n")
+    opened = StateFile(path)
+    (message,), _, _ = opened.context(opened.row("0"), budget=600)
+    assert len(message["content"]) <= 600
+    assert message["content"].startswith("why? aa")
+    assert message["content"].endswith("b now?")
+    assert "characters]" in message["content"]
+
+
 def test_a_context_that_was_cut_begins_with_a_question(tmp_path: Path):
     states = [state("0", None, text("x"), added=asked("first?"))]
     states += [state(str(n), str(n - 1), text(f"step {n} " + "y" * 300)) for n in (1, 2, 3)]
