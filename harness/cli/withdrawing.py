@@ -24,7 +24,8 @@ def taken_out(
     opened: Project | None, session: str, files: Sequence[Path], *, dry_run: bool
 ) -> dict[str, Any]:
     """{session, datasets[], programs[], unsure[], benchmarks[], answers[]}."""
-    session = _whole_id(session, files)
+    approved = _approved(opened)
+    session = _whole_id(session, [*files, *(path for path, _ in approved.values())])
     known = {digest for path in files for digest in digests_of(path)}
     found = [_withdraw(path, session, dry_run=dry_run) for path in files]
     digests = {digest for _, _, used in found for digest in used}
@@ -36,7 +37,7 @@ def taken_out(
         ],
         "programs": trained_on(opened, digests) if opened is not None else [],
         "unsure": _changed_since(opened, files, known),
-        "benchmarks": _benchmarks(opened, files, session, digests),
+        "benchmarks": _benchmarks(approved, files, session, digests),
         "answers": [str(kept) for path in files if (kept := answers_beside(path)) is not None],
     }
 
@@ -70,20 +71,31 @@ def _whole_id(session: str, files: Sequence[Path]) -> str:
 
 
 def _benchmarks(
-    opened: Project | None, files: Sequence[Path], session: str, digests: set[str]
+    approved: Mapping[str, tuple[Path, set[str]]],
+    files: Sequence[Path],
+    session: str,
+    digests: set[str],
 ) -> list[dict[str, Any]]:
     """Approved ones that hold the session: {path, named, in_vault}."""
-    if opened is None:
-        return []
-    root, told = opened.layout.root, {}
-    for approved in opened.ledger.approved_benchmarks():
-        name = approved.benchmark["path"]
-        named = any(path.resolve() == (root / name).resolve() for path in files)
-        in_vault = approved.benchmark["sha256"] in digests
-        there = not named and (root / name).is_file() and held(root / name, session).rows > 0
-        if in_vault or there:
-            told[name] = {"path": name, "named": named, "in_vault": in_vault}
-    return list(told.values())
+    found, here = [], {path.resolve() for path in files}
+    for name, (path, frozen) in approved.items():
+        named, in_vault = path.resolve() in here, bool(frozen & digests)
+        if in_vault or (not named and held(path, session).rows):
+            found.append({"path": name, "named": named, "in_vault": in_vault})
+    return found
+
+
+def _approved(opened: Project | None) -> dict[str, tuple[Path, set[str]]]:
+    """Benchmark -> its file, where that is there, and the SHA-256 of what was approved."""
+    found: dict[str, tuple[Path, set[str]]] = {}
+    if opened is not None:
+        for one in opened.ledger.approved_benchmarks():
+            path = opened.layout.root / one.benchmark["path"]
+            if path.is_file():
+                found.setdefault(one.benchmark["path"], (path, set()))[1].add(
+                    one.benchmark["sha256"]
+                )
+    return found
 
 
 def _withdraw(path: Path, session: str, *, dry_run: bool) -> tuple[Held, str, set[str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.cli.withdrawing import taken_out
 from harness.files import sha256_file
 from harness.ledger.project import Project
 from harness.posttrain.lineage import trained_on
@@ -58,6 +59,23 @@ def test_a_row_names_its_sessions_in_either_form():
         "c",
     }
     assert sessions_of({"provenance": 3}) == set()
+
+
+def test_an_approved_benchmark_that_holds_the_session_is_named(project: Project, root: Path):
+    aside = root / "held_out.jsonl"
+    rows = [json.loads(line) for line in aside.read_text().splitlines()]
+    rows[0]["provenance"] = {"session": "some-long-id"}
+    programs.write_rows(aside, rows)
+    programs.write_evaluator(root)
+    programs.approve(project)
+    told = taken_out(project, "some-", [root / "train.jsonl"], dry_run=False)
+    assert told["session"] == "some-long-id"
+    assert told["benchmarks"] == [{"path": "held_out.jsonl", "named": False, "in_vault": False}]
+    told = taken_out(project, "some-long-id", [aside], dry_run=False)
+    assert [one["rows"] for one in told["datasets"]] == [1]
+    assert told["benchmarks"] == [{"path": "held_out.jsonl", "named": True, "in_vault": True}]
+    again = taken_out(project, "some-long-id", [aside], dry_run=False)
+    assert again["benchmarks"] == told["benchmarks"]
 
 
 def test_a_killed_withdrawal_still_tells_what_was_trained_on_it(
