@@ -198,6 +198,11 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "Set oracle.bits higher before approval.",
         PASS,
     ),
+    "tree_without_scores": FindingKind(
+        "A tree of experiments needs scores, and those on hidden labels are not told.",
+        "Name a validation table, or leave loop.search out.",
+        PASS,
+    ),
     "scorer_not_probed": FindingKind(
         "A script scorer was not tried: without a sandbox it runs for a person only.",
         "A person runs `harness plan check`; approval tries it in any case.",

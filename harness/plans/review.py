@@ -275,6 +275,7 @@ def notes(root: Path, plan: Plan, review: Review, *, by_person: bool) -> list[Fi
         )
     shown = shown_splits(review, by_person=by_person)
     findings += metric_notes(plan) + group_notes(shown, plan.data.group) + _bits_note(plan)
+    findings += _tree_note(plan)
     findings += _script_notes(
         root, {"training.entry": plan.training.entry, "oracle.predict": plan.oracle.predict}
     )
@@ -306,6 +307,20 @@ def _bits_note(plan: Plan) -> list[Finding]:
             "Set oracle.bits higher, now or later: each bit more doubles what answers may tell of"
             " the hidden labels.",
             {"bits": bits, "experiments": experiments, "reach": reach},
+        )
+    ]
+
+
+def _tree_note(plan: Plan) -> list[Finding]:
+    """Scores on hidden labels are told to no loop, so it has no branches to rank."""
+    if not plan.hidden_validation or plan.loop.search != "tree":
+        return []
+    return [
+        Finding(
+            "tree_without_scores",
+            "loop.search is tree, and validation is hidden: its scores are not told, so each"
+            " experiment builds on the last kept one, as with line.",
+            "Name a validation table of yours in data.validation, or leave search out.",
         )
     ]
 

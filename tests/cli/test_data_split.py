@@ -50,6 +50,9 @@ def test_init_splits_and_writes_a_plan_that_can_be_approved(journey: Journey) ->
     findings = journey.harness("plan", "check", "--json").document["findings"]
     (few,) = [one for one in findings if one["code"] == "bits_few"]
     assert few["data"]["reach"] < few["data"]["experiments"]
+    (journey.root / "plan.md").write_text(plan.replace("loop: {", "loop: {search: tree, "))
+    findings = journey.harness("plan", "check", "--json").document["findings"]
+    assert "tree_without_scores" in [one["code"] for one in findings]
     (journey.root / "plan.md").write_text(plan)
     approved = journey.harness("plan", "approve", "--json")
     assert approved.exit_code == 0, approved.stdout + approved.stderr
