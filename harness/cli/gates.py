@@ -9,6 +9,7 @@ from harness.cli.output import CommandGroup, emit, environment, json_option, pro
 from harness.cli.person import require_person
 from harness.cli.reading import reading
 from harness.decisions.experiments import decide
+from harness.domain.records import LEAST_SEEDS
 from harness.domain.statuses import DecisionKind, GateMode, SandboxKind
 from harness.errors import RefusedError, UsageError
 from harness.ledger.facts import GateModeSet
@@ -49,12 +50,14 @@ def show(project: Path, as_json: bool) -> None:
 def set_command(mode: str, reason: str, project: Path, as_json: bool) -> None:
     """Set the MODE of the plan in force until it is approved again. Must be run by a person.
 
-    A running loop takes it from its next step on. full-auto is refused without a sandbox.
+    A running loop takes it from its next step on. full-auto is refused without a sandbox, and for a
+    plan with fewer than three seeds.
     """
     by = require_person("gates set", environment())
     if not reason.strip():
         raise UsageError("--reason is empty.", hint="Say why; the ledger keeps it.")
     if mode == GateMode.FULL_AUTO:
+        _require_seeds(project)
         _require_sandbox()
     with changing(project) as opened, opened.ledger.transaction():
         plan = opened.plan()
@@ -75,6 +78,19 @@ def set_command(mode: str, reason: str, project: Path, as_json: bool) -> None:
         )
     document = {"plan": plan.name, "mode": mode, "before": before, "by": by, "reason": reason}
     emit(document, f"{plan.name}: {before} -> {mode}; {_NEXT}", as_json=as_json)
+
+
+def _require_seeds(start: Path) -> None:
+    """Raises RefusedError (seeds_too_few), as the plan's own mode is refused."""
+    with reading(start) as opened:
+        seeds = opened.plan().content["oracle"]["seeds"]
+    if seeds < LEAST_SEEDS:
+        raise RefusedError(
+            f"full-auto discards what nobody can say is better, and the plan has {seeds} seeds: it"
+            " would keep nothing.",
+            hint=f"Approve the plan with at least {LEAST_SEEDS}, or set auto.",
+            code="seeds_too_few",
+        )
 
 
 def _require_sandbox() -> None:

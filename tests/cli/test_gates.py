@@ -101,6 +101,19 @@ def test_setting_it_is_refused_where_no_sandbox_works(
     world.project.close()
 
 
+def test_full_auto_is_refused_for_a_plan_of_two_seeds(tmp_path: Path) -> None:
+    journey = make_project(tmp_path / "project", tmp_path / "home")
+    assert journey.harness("init").exit_code == 0
+    plan = journey.root / "plan.md"
+    text = plan.read_text("utf-8")
+    assert "seeds: 3" in text
+    plan.write_text(text.replace("seeds: 3", "seeds: 2"), "utf-8")
+    assert journey.harness("plan", "approve").exit_code == 0
+    refused = journey.harness("gates", "set", "full-auto", "--reason", "All night.", "--json")
+    assert (refused.exit_code, refused.document["error"]["code"]) == (2, "seeds_too_few")
+    assert journey.harness("gates", "set", "auto", "--reason", "All night.").exit_code == 0
+
+
 def test_who_rejects_what_trains_is_told_how_to_end_it(tmp_path: Path) -> None:
     journey = make_project(tmp_path / "project", tmp_path / "home")
     for words in (("init",), ("plan", "approve"), ("experiment", "new", "--hypothesis", "wide")):
