@@ -164,7 +164,10 @@ def trained(
             return run
         log.seek(0)
         said = log.read().decode("utf-8", "replace").splitlines()
-        print(f"{model} {way.name}: exit code {code}", *said[-40:], sep="\n", flush=True)
+        # torchrun's own words come last and say nothing of the cause.
+        first = next((at for at, line in enumerate(said) if "Traceback" in line), len(said) - 40)
+        here = slice(max(0, first), max(0, first) + 40)
+        print(f"{model} {way.name}: exit code {code}", *said[here], sep="\n", flush=True)
     return None
 
 

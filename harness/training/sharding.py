@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from accelerate import accelerator
 from torch import nn
 from torch.distributed.fsdp import FSDPModule, fully_shard
 
@@ -49,12 +50,14 @@ def sharded_names(model: nn.Module) -> list[str]:
 
 
 def leave_to_sharding(model: nn.Module) -> None:
-    """Must be called before DDP wraps the model."""
+    """Must be called before accelerate lets DDP wrap the model."""
     names = sharded_names(model)
     if names:
         parallel = nn.parallel.DistributedDataParallel
         ignore: Any = parallel._set_params_and_buffers_to_ignore_for_model
         ignore(model, names)
+        # On GPUs it refuses every sharded parameter, also those that DDP leaves alone.
+        accelerator.model_has_dtensor = lambda _model: False
 
 
 def _generate_whole(model: Any, layers: nn.ModuleList) -> None:
