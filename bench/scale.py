@@ -53,6 +53,11 @@ def command(way: str, gpus: int, member: list[str]) -> list[str]:
     return [sys.executable, *launch, *member]
 
 
+def warm_steps(given: argparse.Namespace) -> int:
+    """Not timed: the first exchange sets up what the others use."""
+    return int(given.sync_every // FRAGMENTS + 5)
+
+
 def environment(way: str, given: argparse.Namespace) -> dict[str, str]:
     # With one fragment all weights are the same after the last round.
     fragments = 1 if way == "healed" else FRAGMENTS
@@ -72,7 +77,7 @@ def environment(way: str, given: argparse.Namespace) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
         "SCALE_TINY": str(int(given.tiny)),
         "SCALE_STEPS": str(given.steps),
-        "SCALE_WARM": str(given.sync_every // FRAGMENTS + 5),
+        "SCALE_WARM": str(warm_steps(given)),
     }
     if way == "one":
         more["CUDA_VISIBLE_DEVICES"] = "0"
@@ -238,4 +243,6 @@ if __name__ == "__main__":
             f"--steps {asked.steps} --sync-every {asked.sync_every}; expected a multiple of"
             f" {FRAGMENTS}, and steps a multiple of it"
         )
+    if asked.steps <= warm_steps(asked):
+        parser.error(f"--steps {asked.steps}; expected more than {warm_steps(asked)}, not timed")
     sys.exit(main(asked))
