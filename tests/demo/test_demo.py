@@ -35,6 +35,7 @@ def test_the_plan_has_three_tiers_and_three_seeds() -> None:
     plan = read_plan(CONTENT / "plan.md")
     assert plan.objective().tiers == {Tier.MUST: 0.90, Tier.SHOULD: 0.92, Tier.COULD: 0.95}
     assert plan.oracle.seeds == 3
+    assert plan.alarms.off == ("throughput_drop",)  # no session of the demo explains it
 
 
 def test_the_scenario_uses_only_what_its_roles_have() -> None:
