@@ -101,6 +101,7 @@ def test_a_failure_is_no_score(tmp_path: Path, model: Path) -> None:
     code, answer = ask(tmp_path, model, rows, "preference", PAIR, preference.score)
     assert (code, answer["status"], answer["scores"]) == (1, "failed", [])
     assert "The row long cannot be scored" in answer["failure"]
+    assert "Raise max_seq_length" in answer["failure"]
     weights = load_model(model, dtype="float32", tier="cpu-experimental")
     torch.nn.init.constant_(weights.model.norm.weight, float("nan"))
     weights.save_pretrained(model)

@@ -89,7 +89,7 @@ def run(
             _fill(name, request, texts, score, answer)
         except BaseException as error:
             text = (
-                error.message
+                f"{error.message} {error.hint}"
                 if isinstance(error, HarnessError)
                 else f"{type(error).__name__}: {error}"
             )
