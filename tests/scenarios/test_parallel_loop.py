@@ -108,7 +108,9 @@ def test_both_train_at_once_and_are_decided_in_their_order(
     half = str(max(1, (os.cpu_count() or 1) // 2))
     assert threads["OMP_NUM_THREADS"] == half
     assert loop.returncode == 0, told
-    assert "The scenario is played to its end" in told
+    # Its seeds may have all held-out rows right: then the target is reached, after both.
+    ends = ("The scenario is played to its end", "exp-0001 reaches the tier could")
+    assert any(end in told for end in ends), told
 
 
 LAUNCHERS = {
