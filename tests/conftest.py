@@ -112,6 +112,7 @@ PROOFS = (
     "tests/sandbox/test_sandbox_reach.py",
     "tests/sandbox/test_sandbox_run.py",
     "tests/scenarios/",
+    "tests/training/test_diloco_composed.py",
     "tests/training/test_diloco_faults.py",
     "tests/training/test_diloco_rounds.py",
     "tests/training/test_full_disk.py",

@@ -81,7 +81,13 @@ from harness.runs.environment import (
     training_libraries,
 )
 from harness.runs.lock import supervising
-from harness.runs.many_processes import shards, shared, trainer_ranks, with_ranks
+from harness.runs.many_processes import (
+    require_no_replicas,
+    shards,
+    shared,
+    trainer_ranks,
+    with_ranks,
+)
 from harness.runs.run_tail import Event, RunRows
 from harness.runs.supervisor import (
     EndedRun,
@@ -115,8 +121,8 @@ def run_program(
     first. With `resume` the newest run goes on in its own folder, where its checkpoints lie.
 
     Raises RefusedError (no_training_program, already_completed, already_training, judge_changed,
-    and what `stopped_run` raises), MissingExtraError, RunError; what the trainer does wrong is a
-    value.
+    and what `stopped_run` raises), UsageError (distributed_invalid), MissingExtraError, RunError;
+    what the trainer does wrong is a value.
     """
     interrupts = Interrupts()
     require_judge(project)
@@ -125,6 +131,7 @@ def run_program(
         project.require_here(experiment)
         close_abandoned(project, experiment)
         require_not_completed(project, experiment)
+        require_no_replicas(project, experiment)
         stopped = stopped_run(project, spec, experiment, sandbox) if resume else None
         interpreter = require_interpreter(project.settings)
         task = ProgramRun(

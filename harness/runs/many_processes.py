@@ -108,11 +108,7 @@ def replicas_of(project: Project, experiment: str, asked: int | None) -> int | N
     """`asked`, by --replicas; else what config.yaml says under `distributed`; None for a run of one
     process. Raises UsageError where they differ (config_exists), or what config.yaml says cannot
     be (distributed_invalid): else a run would find it out."""
-    path = project.layout.experiment(experiment, "config")
-    try:
-        said = read_yaml(read_text(path), where=path.name).data.get("distributed")
-    except NotFoundError:
-        said = None
+    path, said = _distributed(project, experiment)
     there = DiLoCoConfig.read(said).replicas if isinstance(said, dict) else None
     if asked is not None and there is None:
         DiLoCoConfig(replicas=asked)
@@ -123,6 +119,29 @@ def replicas_of(project: Project, experiment: str, asked: int | None) -> int | N
             code="config_exists",
         )
     return there if asked is None else asked
+
+
+def require_no_replicas(project: Project, experiment: str) -> None:
+    """Raises UsageError (distributed_invalid): a training program would not read it."""
+    path, said = _distributed(project, experiment)
+    if said is not None:
+        raise UsageError(
+            f"{project.layout.relative(path)} has `distributed`, and a training program does not"
+            " train as replicas.",
+            hint=f"Remove it; `harness posttrain run {experiment} --launcher torchrun` shares each"
+            " step among processes. Replicas are for a program of your own, in another experiment:"
+            " `harness train EXP --replicas N -- CMD`.",
+            code="distributed_invalid",
+        )
+
+
+def _distributed(project: Project, experiment: str) -> tuple[Path, Any]:
+    """The experiment's config.yaml, and what it says under `distributed`."""
+    path = project.layout.experiment(experiment, "config")
+    try:
+        return path, read_yaml(read_text(path), where=path.name).data.get("distributed")
+    except NotFoundError:
+        return path, None
 
 
 @dataclass(frozen=True, kw_only=True)

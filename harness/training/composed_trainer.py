@@ -9,10 +9,7 @@ whole step's mean, so that the parts of a step add up however it is split. A cha
 """
 
 import json
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +18,7 @@ import torch
 from transformers import TrainerCallback
 from trl import GRPOTrainer
 
-from harness.domain.composition import (
-    Average,
-    Composition,
-)
+from harness.domain.composition import Average, Composition
 from harness.training import processes
 from harness.training.chat import prompt_ids
 from harness.training.collators import (
@@ -51,7 +45,7 @@ from harness.training.references import (
     Precomputed,
     pair_logps,
 )
-from harness.training.step_figures import Kind, StepFigures
+from harness.training.step_figures import Kind, StepFigures, StepLoss
 from harness.training.teachers import (
     OtherTeacher,
     SelfTeacher,
@@ -98,7 +92,7 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         self._rewards: torch.Tensor | None = None
         self._logps: torch.Tensor | None = None
         self._started = False
-        self._figures = StepFigures()
+        self._figures, self._step_loss = StepFigures(), StepLoss()
         backbone_of(self.model).register_forward_hook(self._keep_states)
 
     def use(self, channels: Channels) -> None:
@@ -243,6 +237,9 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
             self.accelerator.backward(weight * loss)
             apart = weight * loss.detach()
         rest: torch.Tensor = super().training_step(model, inputs, num_items_in_batch)
+        self._step_loss.loss += rest + apart
+        if self.accelerator.sync_gradients:
+            self._step_loss.tell(self.callback_handler.callbacks)
         return rest + apart
 
     def _compute_loss(self, model: Any, inputs: Inputs) -> torch.Tensor:
@@ -253,6 +250,7 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         weights = {name: one for name, one in self._weights().items() if one > 0 and name != "dpo"}
         losses = self.channel_losses(model, inputs, weights)
         self._tell(losses, weights)
+        self._step_loss.tokens += int(learned(inputs).sum()) if inputs else 0
         if self.accelerator.sync_gradients:
             measured = self._gradients.told() if self._measures() else {}
             for name, value in (self._figures.told() | measured).items():
@@ -343,6 +341,7 @@ class ComposedTrainer(GRPOTrainer):  # type: ignore[misc] # the library is not f
         if self.state.global_step == 0 and not self._started:
             self._started = True
             require_same_start(float(loss.detach()))
+        self._step_loss.tokens += sum(len(turn.response) for pair in pairs for turn in pair)
         self._figures.note("channel/dpo/rows", len(pairs), Kind.SUM)
         self._figures.note("channel/dpo/margin", float(margins.detach().mean()))
         return loss

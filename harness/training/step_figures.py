@@ -1,7 +1,12 @@
 """Figures of one step, from what its micro-batches in all processes note."""
 
 from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+import torch
 
 from harness.training import processes
 
@@ -33,3 +38,20 @@ class StepFigures:
 def _one(kind: Kind, values: list[float]) -> float:
     over = {Kind.SUM: 1, Kind.PART: processes.count(), Kind.MEAN: len(values)}
     return sum(values) / over[kind]
+
+
+@dataclass
+class StepLoss:
+    """Of one step in this process, for callbacks whose `note` takes it, e.g. DiLoCo's."""
+
+    loss: torch.Tensor | float = 0.0
+    """Sum of the micro-batches' shares: the step's mean."""
+    tokens: int = 0
+    """That the step learns from: of completions, and of both answers of each pair."""
+
+    def tell(self, callbacks: Iterable[Any]) -> None:
+        """Before the optimizer's step; begins anew."""
+        for each in callbacks:
+            if (note := getattr(each, "note", None)) is not None:
+                note(self.loss, tokens=self.tokens)
+        self.loss, self.tokens = 0.0, 0

@@ -7,12 +7,15 @@
     trainer.train()
 
 In a run without replicas it does nothing, so one program serves both.
+
+TRL's trainers order a table themselves: it is made of `replicas.share(rows)`. A trainer whose loss
+is not its model's calls `note` before each step, as `ComposedTrainer` does.
 """
 
 import os
 import random
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
@@ -22,6 +25,10 @@ from harness.domain.distributed import DiLoCoConfig
 from harness.errors import UsageError
 from harness.run_logger import RunLogger
 from harness.training.diloco.replica import DiLoCo
+
+T = TypeVar("T")
+_Loss = tuple[torch.Tensor | float, float]
+"""(mean, tokens)."""
 
 
 class DiLoCoCallback(TrainerCallback):  # type: ignore[misc] # the library is not followed
@@ -35,6 +42,18 @@ class DiLoCoCallback(TrainerCallback):  # type: ignore[misc] # the library is no
         self._diloco: DiLoCo | None = None
         self._hook: Any = None
         self._rows: _Shard | None = None
+        self._answered: list[_Loss] = []
+        self._told: _Loss | None = None
+
+    def share(self, rows: Sequence[T]) -> list[T]:
+        """This replica's rows, for a trainer that orders them itself; all without replicas."""
+        every = 1 if self._replica is None else self._config.replicas
+        return list(rows[int(self._replica or 0) :: every])
+
+    def note(self, loss: torch.Tensor | float, *, tokens: float) -> None:
+        """The loss of the step that comes, a mean over `tokens`, in place of what the model's
+        forward passes answered."""
+        self._told = loss, tokens
 
     def shard(self, dataset: Any) -> Any:
         """This replica's rows, without end, in an order of the run's seed. Those of a replica that
@@ -75,6 +94,12 @@ class DiLoCoCallback(TrainerCallback):  # type: ignore[misc] # the library is no
             self._rows.a_step = args.per_device_train_batch_size * args.gradient_accumulation_steps
         self._go_on(state)
 
+    def on_pre_optimizer_step(self, *_words: Any, **_more: Any) -> None:
+        if self._diloco is not None:
+            for loss, tokens in self._answered if self._told is None else [self._told]:
+                self._diloco.note(loss, tokens=tokens)
+        self._answered, self._told = [], None
+
     def on_step_end(
         self, _args: TrainingArguments, state: TrainerState, control: TrainerControl, **_more: Any
     ) -> TrainerControl:
@@ -111,7 +136,7 @@ class DiLoCoCallback(TrainerCallback):  # type: ignore[misc] # the library is no
         # With accumulation the trainer has the loss divided by the tokens of the whole step.
         items = given.get("num_items_in_batch")
         total = float(loss.detach()) * float(tokens if items is None else items)
-        self._diloco.note(total / max(1, tokens), tokens=tokens)
+        self._answered.append((total / max(1, tokens), tokens))
 
 
 class _Shard(torch.utils.data.IterableDataset[Any]):
