@@ -310,9 +310,19 @@ def test_a_training_whose_starter_was_killed_is_not_begun(journey: Journey) -> N
     with tempfile.TemporaryFile() as handed:
         handed.write(b'{"token": "of a loop that is gone"}')
         handed.flush()
-        orphan = {"HARNESS_CALLER": "driver:bwrap", "HARNESS_CALLER_FD": str(handed.fileno())}
-        refused = journey.harness("train", "exp-0001", "--json", **orphan)
-    assert (refused.exit_code, refused.document["error"]["code"]) == (2, "starter_gone")
+        descriptor = handed.fileno()
+        orphan = {"HARNESS_CALLER": "driver:bwrap", "HARNESS_CALLER_FD": str(descriptor)}
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", "train", "exp-0001", "--json"],
+            cwd=journey.root,
+            env=journey.environment(**orphan),
+            pass_fds=[descriptor],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert json.loads(done.stdout)["error"]["code"] == "starter_gone"
     assert facts(journey, "run_registered") == []
 
 
