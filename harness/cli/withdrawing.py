@@ -16,8 +16,12 @@ from harness.traces.withdrawal import (
     digests_with,
     held,
     sessions_in,
+    was_withdrawn,
     withdraw,
 )
+
+_SHORTEST = 8
+"""Characters of the beginning of an id: with fewer it may begin another one than was meant."""
 
 
 def taken_out(
@@ -57,10 +61,17 @@ def _changed_since(opened: Project | None, files: Sequence[Path], digests: set[s
 
 
 def _whole_id(session: str, files: Sequence[Path]) -> str:
-    """The one that begins so; what no file holds, as it is: it may be withdrawn already."""
+    """The one that begins so; as it is what a file holds or held, and what begins none."""
     known = {name for path in files for name in sessions_in(path)}
     begins = sorted(name for name in known if name.startswith(session))
-    if session in known or not begins:
+    if session in known or any(was_withdrawn(path, session) for path in files):
+        return session
+    if not session or (len(begins) == 1 and len(session) < _SHORTEST):
+        raise UsageError(
+            f"{session!r} is no session's id, and too short for the beginning of one.",
+            hint=f"Give the whole id, or its first {_SHORTEST} characters or more.",
+        )
+    if not begins:
         return session
     if len(begins) > 1:
         raise UsageError(

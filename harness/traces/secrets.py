@@ -24,6 +24,9 @@ SECRET = "[SECRET]"
 """What stands in its place."""
 _Q = r"\\?[\"']?"
 _V = r"[^\s'\"$<{][^\s'\"]{3,}"
+_NUMBER = r"\d+(?![^\s'\"])"
+_S = r"(?:\s|\\[nrt])+"
+"""Between words, also in a text that is quoted."""
 _BLOCK = "private key"
 _PEM = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
@@ -51,7 +54,7 @@ _FORMS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("npm token", "npm_", re.compile(r"\bnpm_[A-Za-z0-9]{30,}")),
     ("digitalocean token", "_v1_", re.compile(r"\bdo[opr]_v1_[a-f0-9]{40,}")),
     ("google token", "ya29.", re.compile(r"\bya29\.[\w-]{20,}")),
-    ("vault token", "hvb. hvs.", re.compile(r"\bhv[bs]\.[\w-]{20,}")),
+    ("vault token", "hvb. hvs. hvr.", re.compile(r"\bhv[bsr]\.(?=[\w-]*\d)[\w-]{24,}")),
     ("telegram token", ":aa", re.compile(r"\b\d{8,10}:AA[\w-]{32,}")),
     ("wandb key", "wandb", re.compile(r"(?<=\bwandb login )[0-9a-f]{40,}")),
     ("signature in a url", "sig=", re.compile(r"(?<=[?&]sig=)[\w%+/-]{20,}")),
@@ -59,9 +62,20 @@ _FORMS: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     (
         "password of curl",
         "curl",
-        re.compile(rf"\bcurl\b[^\n;|]{{0,300}}?\s(?:-u|--user)[ =]?{_Q}[^\s:'\"$]+:({_V})"),
+        # One command, whose URL may hold an &; a number is more often a user's group.
+        re.compile(
+            r"\bcurl\b(?:[^\n;|&]|&(?![&\s])){0,300}?\s(?:-u|--user)[ =]?"
+            rf"{_Q}[^\s:'\"$]+:(?!{_NUMBER})({_V})"
+        ),
     ),
-    ("password of netrc", "login", re.compile(r"\blogin\s+\S{1,100}\s+password\s+(\S{4,})")),
+    (
+        "password of netrc",
+        "login",
+        re.compile(
+            rf"(?m)(?:\bmachine{_S}\S{{1,200}}?|^\s*default){_S}login{_S}"
+            rf"(?!(?:and|or|with)\b)\S{{1,100}}?{_S}password{_S}(\S{{4,}})"
+        ),
+    ),
     ("cookie", "cookie", re.compile(rf"(?i)\bcookie{_Q}:\s*{_Q}([\w.-]+=[^\n\"'\\]{{8,}})")),
 )
 """(kind, what of it stands in the text in small letters, form). A group is the secret, where there

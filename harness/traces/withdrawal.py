@@ -71,6 +71,11 @@ def digests_with(path: Path, session: str) -> set[str]:
     return {entry["from_sha256"] for entry in entries[:last]}
 
 
+def was_withdrawn(path: Path, session: str) -> bool:
+    """Whether the manifest of a file notes it."""
+    return any(entry.get("session") == _hash(session) for entry in _withdrawn(path))
+
+
 def sessions_in(path: Path) -> set[str]:
     """Raises NotFoundError or UsageError when the file cannot be read."""
     found: set[str] = set()

@@ -77,9 +77,9 @@ def test_a_folder_of_other_peoples_transcripts_is_shown(tuning: Journey):
 
 def test_states_are_written_and_one_session_is_withdrawn_again(tuning: Journey):
     session(tuning, "aaaa-1")
-    other = session(tuning, "bbbb-2")
+    other = session(tuning, "bbbb-2222")
     told = asked(tuning, "traces", "ingest", other.parent, "-o", "rows.jsonl", "--licence", "MIT")
-    assert (told["rows"], told["sessions"]) == (2, ["aaaa-1", "bbbb-2"])
+    assert (told["rows"], told["sessions"]) == (2, ["aaaa-1", "bbbb-2222"])
     assert (
         "nothing is overwritten"
         in typed(tuning, "traces", "ingest", other, "-o", "rows.jsonl", code=2).stderr
@@ -90,14 +90,14 @@ def test_states_are_written_and_one_session_is_withdrawn_again(tuning: Journey):
     assert sha256_file(tuning.root / "rows.jsonl") == before
     asked(tuning, "traces", "withdraw", "aaaa-1", "rows.jsonl")
     (row,) = map(json.loads, (tuning.root / "rows.jsonl").read_text().splitlines())
-    assert row["session"] == "bbbb-2"
+    assert row["session"] == "bbbb-2222"
     manifest = json.loads((tuning.root / "rows.jsonl.manifest.json").read_text())
-    assert (manifest["sessions"], manifest["rows"]) == (["bbbb-2"], 1)
+    assert (manifest["sessions"], manifest["rows"]) == (["bbbb-2222"], 1)
     assert "aaaa-1" not in json.dumps(manifest)
     assert manifest["withdrawn"][0]["from_sha256"] == before
     again = typed(tuning, "traces", "withdraw", "aaaa-1", "rows.jsonl", code=1)
     assert "rows.jsonl holds no row of aaaa-1" in again.stdout
-    asked(tuning, "traces", "withdraw", "bbbb", "rows.jsonl")  # the beginning of an id
+    asked(tuning, "traces", "withdraw", "bbbb-222", "rows.jsonl")  # the beginning of an id
     assert (tuning.root / "rows.jsonl").read_bytes() == b""
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from harness.cli.withdrawing import taken_out
+from harness.errors import UsageError
 from harness.files import sha256_file
 from harness.ledger.project import Project
 from harness.posttrain.lineage import trained_on
 from harness.posttrain.training_judgement import ProgramReport
 from harness.traces.contexts import sessions_of
 from harness.traces.ingest import manifest_of
-from harness.traces.withdrawal import digests_of, digests_with, held, withdraw
+from harness.traces.withdrawal import digests_of, digests_with, held, sessions_in, withdraw
 from tests.posttrain import programs
 
 NOW = "2026-01-01T00:00:00.000Z"
@@ -68,7 +69,7 @@ def test_an_approved_benchmark_that_holds_the_session_is_named(project: Project,
     programs.write_rows(aside, rows)
     programs.write_evaluator(root)
     programs.approve(project)
-    told = taken_out(project, "some-", [root / "train.jsonl"], dry_run=False)
+    told = taken_out(project, "some-lon", [root / "train.jsonl"], dry_run=False)
     assert told["session"] == "some-long-id"
     assert told["benchmarks"] == [{"path": "held_out.jsonl", "named": False, "in_vault": False}]
     told = taken_out(project, "some-long-id", [aside], dry_run=False)
@@ -76,6 +77,21 @@ def test_an_approved_benchmark_that_holds_the_session_is_named(project: Project,
     assert told["benchmarks"] == [{"path": "held_out.jsonl", "named": True, "in_vault": True}]
     again = taken_out(project, "some-long-id", [aside], dry_run=False)
     assert again["benchmarks"] == told["benchmarks"]
+
+
+def test_a_withdrawn_session_is_never_the_beginning_of_another(tmp_path: Path):
+    path = tmp_path / "rows.jsonl"
+    programs.write_rows(path, [{"session": name} for name in ("part3", "part30", "zz")])
+    for _ in range(2):
+        assert taken_out(None, "part3", [path], dry_run=False)["session"] == "part3"
+        assert sessions_in(path) == {"part30", "zz"}
+    for short in ("", "z", "part"):
+        with pytest.raises(UsageError, match="too short"):
+            taken_out(None, short, [path], dry_run=False)
+    taken_out(None, "part30", [path], dry_run=False)
+    with pytest.raises(UsageError, match="too short"):
+        taken_out(None, "", [path], dry_run=False)
+    assert sessions_in(path) == {"zz"}
 
 
 def test_a_killed_withdrawal_still_tells_what_was_trained_on_it(
