@@ -240,7 +240,8 @@ def _value(parsed: ParsedSentence, figure: Figure, before: str, after: str) -> S
         not parsed.sentence.report or belongs(parsed, figure)
     ):
         return _make(parsed, figure, Quantity.VALUE)
-    of_ours = parsed.sentence.report or experiment_of(parsed, figure) is not None
+    reached = parsed.sentence.report and words.REACHED.search(parsed.text) is not None
+    of_ours = reached or experiment_of(parsed, figure) is not None
     if of_ours and is_score(parsed, figure):
         return _make(parsed, figure, Quantity.VALUE, metric=None)
     return None

@@ -127,6 +127,11 @@ OWN = re.compile(
 """Speaks of one's own work."""
 SCORE = re.compile(r"\b(?:scores?|(?<!as a )result)\b[^,;\d]{0,40}$", re.I)
 """Means the plan's metric in a text about an experiment."""
+REACHED = re.compile(
+    r"\b(?:reach(?:ed|es)?|achiev\w+|attain\w*|obtain\w*|best|scored|came to|got|gave|we have)\b",
+    re.I,
+)
+"""Says that a score is of this work, not of another's nor a goal."""
 ACHIEVES = re.compile(
     r"\b(?:reach\w*|achiev\w*|scor\w+|hits?|got|gets?|obtain\w*|attain\w*"
     r"|(?:ends?|ended|lands?|landed) (?:up )?(?:at"

@@ -16,6 +16,8 @@ from harness.decisions.lessons import candidate_line, note_candidates
 from harness.decisions.person import approve, reject
 from harness.domain.findings import as_text
 from harness.domain.grade import Grade
+from harness.domain.launch_options import RAY, SLURM
+from harness.domain.records import Run
 from harness.domain.statuses import ExperimentStatus, GateName, Verdict, spoken
 from harness.evaluation.outcome import explain
 from harness.gates.check import check_gate
@@ -148,10 +150,16 @@ def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -
 def _still_trains(project: Project, experiment: str) -> list[str]:
     return [
         f"{experiment}/{run.id} trains on to its end, and no further seed of it begins;"
-        f" `kill {run.supervisor['pid']}` ends it as cancelled."
+        f" {_ended(run)}"
         for run in project.ledger.open_runs()
         if run.experiment == experiment and run.supervisor.get("boot") == boot_id()
     ]
+
+
+def _ended(run: Run) -> str:
+    if run.job is not None and run.job["launcher"] in (RAY, SLURM):
+        return "end the `harness train` that placed it, which takes it back."
+    return f"`kill {run.supervisor['pid']}` ends it as cancelled."
 
 
 def _shown_score(verdict: RecordedVerdict) -> dict[str, Any] | None:

@@ -52,7 +52,7 @@ def require_starter(environment: Mapping[str, str], state: Path) -> None:
     if is_orphan(environment, state):
         raise RefusedError(
             "What started this training is gone, so nobody says what session it is of.",
-            hint="Nothing was begun; `harness continue` starts it again.",
+            hint="Nothing was begun. A loop goes on with `harness continue`; else start it again.",
             code="starter_gone",
         )
 

@@ -17,7 +17,7 @@ from harness.cli.output import (
     project_option,
     sandbox_for,
 )
-from harness.cli.person import caller, require_person
+from harness.cli.person import caller, require_person, require_starter
 from harness.cli.promotion import PROFILE, VERBS, as_words
 from harness.cli.reading import reading
 from harness.errors import UsageError
@@ -144,6 +144,7 @@ def run_command(
     and the run's files are unchanged. Both budgets count all attempts.
     """
     with changing(project) as opened:
+        require_starter(environment(), opened.settings.state)
         used = isolation(
             opened,
             sandbox,

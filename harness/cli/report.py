@@ -24,7 +24,7 @@ from harness.cli.output import (
 )
 from harness.cli.person import require_person
 from harness.cli.reading import reading
-from harness.domain.plain_text import inline, prose
+from harness.domain.plain_text import inline, plain, prose
 from harness.domain.statuses import Evidence
 from harness.errors import RefusedError, UsageError
 from harness.gates.claim_facts import known_facts
@@ -192,8 +192,8 @@ def _checked(project: Project, path: Path) -> tuple[str, list[dict[str, Any]]]:
 def _all_shown(text: str) -> str:
     """`text` with nothing that the audit passes over: a report shows comments, code and front
     matter as they stand."""
-    shown = re.sub(r"`|<!--|-->", " ", text)
-    return re.sub(r"\A---(?=\n)", "***", shown)
+    shown = re.sub(r"`|<!--|-->|[<>]", " ", plain(text))
+    return re.sub(r"\A\s*---(?=\n)", "***", shown)
 
 
 def _as_markdown(text: str, claims: Sequence[dict[str, Any]]) -> str:

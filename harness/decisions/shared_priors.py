@@ -99,9 +99,8 @@ def import_priors(project: Project, text: str, *, by: str, checks: bool) -> Impo
     before = [one for one in project.ledger.priors() if one.superseded_by is None]
     here = {_key(one.lesson, one.rule) for one in before}
     recorded, known = [], []
-    with (
-        project.ledger.transaction()
-    ):  # a prior that the ledger refuses takes back those before it
+    # A prior that the ledger refuses takes back those before it.
+    with project.ledger.transaction():
         for one in entries:
             if _key(one["lesson"], one["rule"]) in here:
                 known.append(one["lesson"])

@@ -32,6 +32,7 @@ from harness.files import (
     sha256_bytes,
 )
 from harness.process import (
+    boot_id,
     identity,
     is_same_alive,
 )
@@ -64,7 +65,8 @@ class Announcement:
         # Without a name it cannot be opened by one, and it goes with the last who holds it. Every
         # reader starts at its beginning, so a child can hand it on to children of its own.
         # A child of a session ends with it; a supervisor of the loop outlives its driver.
-        server = {"server": identity()} if kind == ISOLATED else {}
+        me = identity()
+        server = {"server": me, "starter": me} if kind == ISOLATED else {"starter": me}
         with tempfile.TemporaryFile(dir=path.parent) as file:
             file.write(json.dumps({"token": token, **server}).encode("ascii"))
             file.flush()
@@ -119,8 +121,15 @@ def verify(environment: Mapping[str, str], state: Path) -> Announced | None:
 
 
 def is_orphan(environment: Mapping[str, str], state: Path) -> bool:
-    """Whether who handed us its token lives no more."""
-    return _handed(environment) is not None and verify(environment, state) is None
+    """Whether who handed us its token is seen to live no more. Its file in the state directory may
+    be gone while it lives: a host that shares the directory does not see its process."""
+    handed = _handed(environment)
+    if handed is None or verify(environment, state) is not None:
+        return False
+    starter = handed.get("starter")
+    if not isinstance(starter, dict) or starter.get("boot") != boot_id():
+        return False
+    return not is_same_alive(starter)
 
 
 def announcements(state: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -134,6 +134,7 @@ def run_program(
         require_no_replicas(project, experiment)
         stopped = stopped_run(project, spec, experiment, sandbox) if resume else None
         interpreter = require_interpreter(project.settings)
+        dry = spec.backend is Backend.DRY_RUN
         task = ProgramRun(
             project=project,
             sandbox=sandbox,
@@ -145,11 +146,11 @@ def run_program(
             spec=spec,
             interpreter=interpreter,
             stopped=stopped,
-            ranks=trainer_ranks(project.settings, launcher, sandbox),
+            ranks=None if dry else trainer_ranks(project.settings, launcher, sandbox),
         )
         _require_packages(spec, task.python)
         with_ranks(spec.command or ["python", ""], task.ranks)  # refused before it is registered
-        if spec.backend is Backend.DRY_RUN:
+        if dry:
             with interrupts.held():
                 return _dry_run(task)
         return supervise(task, interrupts)

@@ -56,7 +56,7 @@ def leave_to_sharding(model: nn.Module) -> None:
         parallel = nn.parallel.DistributedDataParallel
         ignore: Any = parallel._set_params_and_buffers_to_ignore_for_model
         ignore(model, names)
-        # On GPUs it refuses every sharded parameter, also those that DDP leaves alone.
+        # On GPUs accelerate 1.15 refuses every sharded parameter, also those that DDP leaves alone.
         accelerator.model_has_dtensor = lambda _model: False
 
 

@@ -307,8 +307,11 @@ def test_what_is_said_and_not_proven_is_no_isolation(journey: Journey) -> None:
 
 
 def test_a_training_whose_starter_was_killed_is_not_begun(journey: Journey) -> None:
+    with subprocess.Popen(["sleep", "60"]) as loop:
+        starter = identity(loop.pid)
+        loop.kill()
     with tempfile.TemporaryFile() as handed:
-        handed.write(b'{"token": "of a loop that is gone"}')
+        handed.write(json.dumps({"token": "of a loop that is gone", "starter": starter}).encode())
         handed.flush()
         descriptor = handed.fileno()
         orphan = {"HARNESS_CALLER": "driver:bwrap", "HARNESS_CALLER_FD": str(descriptor)}

@@ -103,3 +103,13 @@ def test_a_withdrawn_server_vouches_for_nobody(state: Path) -> None:
     assert asked(state, environment, held) == "isolated:landlock"
     server.withdraw()
     assert asked(state, environment, held) == "None"
+
+
+def test_who_lives_is_not_gone_although_its_file_is(state: Path, server: Announcement) -> None:
+    """Another host that shares the directory takes its process for a dead one."""
+    program = WHO.replace("verify", "is_orphan").split("print")[0] + "print(known)"
+    assert asked(state, server.environment, server.descriptor, program=program) == "False"
+    for path, _ in list(announcements(state)):
+        path.unlink()
+    assert asked(state, server.environment, server.descriptor) == "None"
+    assert asked(state, server.environment, server.descriptor, program=program) == "False"

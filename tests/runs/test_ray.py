@@ -100,7 +100,6 @@ def test_a_task_that_fails_on_its_node_says_why(tmp_path: Path, address: str, ho
 def test_sixteen_experiments_of_one_plan_outlive_a_killed_worker(
     tmp_path: Path, address: str, home: Path
 ) -> None:
-    """Whoever edits the package meanwhile finds seeds refused (judge_changed)."""
     config = f'[launchers.ray]\naddress = "{address}"\ncpus = 1\n'
     made = placing(tmp_path, config, seeds=1, experiments=16, train=program(30, 0.2))
     placed = knowing(made, home)

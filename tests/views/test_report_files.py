@@ -245,6 +245,10 @@ def test_a_pdf_has_pages_with_the_same_words(world: World) -> None:
         ("> accuracy 0.51\n", "contradicted"),
         ("<!-- accuracy 0.51 -->\n", "contradicted"),
         ("---\naccuracy 0.51\n---\n", "contradicted"),
+        ("\u200b---\naccuracy 0.51\n---\n", "contradicted"),
+        ("<div title='accuracy 0.51'>x</div>\n", "contradicted"),
+        ("Rows with a score below 0.2 were dropped.\n\nexp-0002: accuracy {right}.\n", None),
+        ("Their baseline has a score of 0.84.\n\nexp-0002: accuracy {right}.\n", None),
     ],
 )
 def test_an_analysts_prose_is_checked(world: World, prose: str, wrong: str | None) -> None:
