@@ -312,7 +312,8 @@ def withdraw_command(
             )
         document = taken_out(opened, session, files, dry_run=dry_run)
     emit(document, *told(document, dry_run=dry_run), as_json=as_json)
-    if not any(one["rows"] for one in document["datasets"]) and not document["programs"]:
+    rows = any(one["rows"] for one in document["datasets"])
+    if not rows and not document["programs"] and not document["benchmarks"]:
         sys.exit(1)
 
 

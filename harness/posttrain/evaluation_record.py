@@ -4,10 +4,12 @@ and its record."""
 from collections.abc import (
     Collection,
     Mapping,
+    Sequence,
 )
 from dataclasses import (
     asdict,
     dataclass,
+    replace,
 )
 from typing import Any
 
@@ -34,8 +36,8 @@ from harness.ledger.facts import (
     ModelEvaluation,
 )
 from harness.ledger.project import Project
-from harness.posttrain.evaluator_process import Scores
-from harness.posttrain.field_problems import FieldProblems
+from harness.posttrain.evaluator_process import Scores, withheld
+from harness.posttrain.field_problems import FieldProblem, FieldProblems
 from harness.posttrain.joint_verdict import (
     Family,
     Joint,
@@ -48,6 +50,10 @@ from harness.posttrain.joint_verdict import (
 from harness.posttrain.promotion import revocation
 from harness.posttrain.specification import Specification
 
+_WITHHELD = (
+    ". Details are withheld, because they could carry rows: a person reads them from"
+    " `harness posttrain evaluate`."
+)
 _FALLEN = frozenset({ModelState.REJECTED, ModelState.REVOKED})
 
 
@@ -81,7 +87,7 @@ def record(
         model = project.ledger.model(model.id)
         paired, family, joint = None, None, None
         verdict = Verdict.INCONCLUSIVE
-        reason = "the evaluator failed: " + "; ".join(map(str, problems))
+        reason = failed([withheld(each) for each in problems]) + _WITHHELD
         if len(scores) == 2 and not problems:
             rows = clean(scores, _left_out(told))
             paired = compare(rows, scores["candidate"].margins)
@@ -99,7 +105,7 @@ def record(
             numbers=_numbers(paired),
             evidence=evidence,
             joint=None if family is None else _plain(family, joint),
-            problems=problems,
+            problems=FieldProblems(map(withheld, problems)),
         )
         if verdict is Verdict.FAIL and model.state not in _FALLEN:
             for fact in revocation(
@@ -109,6 +115,20 @@ def record(
         if family is not None and joint is not None:
             _record_others(project, look, model, family, joint)
     return recorded
+
+
+def failed(problems: Sequence[FieldProblem]) -> str:
+    return "the evaluator failed: " + "; ".join(map(str, problems))
+
+
+def in_its_words(recorded: ModelEvaluation, problems: Sequence[FieldProblem]) -> ModelEvaluation:
+    """For a person: what the evaluator itself said. The ledger does not have it."""
+    kept = failed([withheld(each) for each in problems]) + _WITHHELD
+    return replace(
+        recorded,
+        reason=recorded.reason.replace(kept, failed(problems)),
+        problems=tuple(problem.plain() for problem in problems),
+    )
 
 
 def _left_out(told: Mapping[str, Any] | None) -> Collection[str]:

@@ -5,6 +5,7 @@ What it does wrong is a problem, never a score.
 
 import json
 import os
+import re
 import secrets
 from collections.abc import (
     Iterator,
@@ -12,7 +13,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from harness.posttrain.code_hashes import (
     code_hash,
     command_files,
 )
-from harness.posttrain.field_problems import FieldProblems
+from harness.posttrain.field_problems import FieldProblem, FieldProblems
 from harness.posttrain.specification import Specification
 from harness.posttrain.training_judgement import known
 from harness.posttrain.untrusted_json import (
@@ -70,6 +71,11 @@ from harness.settings import (
 _MINUTES = 60.0
 _WORDS = 300
 """Characters of what an evaluator says of its failure."""
+_FAILED = "the evaluator failed"
+_TYPE = re.compile(
+    rf"(?:{_FAILED}: )?([A-Za-z_][\w.]{{0,60}}(?:Error|Exception))(?=:|\Z)", re.ASCII
+)
+_EXIT = re.compile(r"exit code -?\d{1,3}")
 _LARGEST = 64 * 1024 * 1024  # bytes of an answer: one score a row
 
 
@@ -182,7 +188,17 @@ def _failure(answer: Mapping[str, Any] | None, ended: Completed) -> str:
     words = str((answer or {}).get("failure") or "")
     lines = ended.stderr.decode("utf-8", "replace").split("\n")
     said = words or next((line for line in reversed(lines) if line.strip()), "")
-    return f"the evaluator failed: {one_line(said, _WORDS)}" if said else "the evaluator failed"
+    return f"{_FAILED}: {one_line(said, _WORDS)}" if said else _FAILED
+
+
+def withheld(problem: FieldProblem) -> FieldProblem:
+    """The same without words that an evaluator, or a row, could choose; an error's type stays."""
+    kind = _TYPE.match(problem.reason)
+    return replace(
+        problem,
+        actual=problem.actual if _EXIT.fullmatch(problem.actual) else "something else",
+        reason=f"{_FAILED}: {kind[1]}" if kind else _FAILED,
+    )
 
 
 @contextmanager

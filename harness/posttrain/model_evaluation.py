@@ -35,6 +35,7 @@ from harness.posttrain.benchmark_approval import require_approved
 from harness.posttrain.code_hashes import builtin_hash
 from harness.posttrain.evaluation_record import (
     Look,
+    in_its_words,
     record,
 )
 from harness.posttrain.evaluator_process import (
@@ -59,7 +60,8 @@ def evaluate_model(
     inherited: Mapping[str, str] | None = None,
 ) -> ModelEvaluation:
     """Record one evaluation of the model against its base model, or against the model `against`.
-    A FAIL revokes the model and stops it from being served.
+    A FAIL revokes the model and stops it from being served. Why an evaluator failed is told a
+    person in its words, an agent and the ledger by the error's type: they could carry rows.
 
     Raises RefusedError when its run is not completed, nobody approved benchmark and evaluator, a
     file has changed, or `against` has another base; UsageError when the mode needs guidance and no
@@ -92,7 +94,10 @@ def evaluate_model(
         sandbox=sandbox.kind,
         caller=project.caller_for(model.experiment),
     )
-    return record(project, look, model, scores=scores, problems=problems, evidence=evidence)
+    recorded = record(project, look, model, scores=scores, problems=problems, evidence=evidence)
+    if project.caller.agent or not problems:
+        return recorded
+    return in_its_words(recorded, problems)
 
 
 def _ask(

@@ -2,7 +2,7 @@
 Hugging Face use."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,16 +90,16 @@ class StateFile:
         return [other for other in others if other["added"] == row["added"]]
 
     def context(self, row: Row, *, budget: int) -> Context:
-        """What it knew: the newest messages of at most `budget` characters, and in any case the
-        ones since the state before and the question that was being worked on. It begins anew
+        """What it knew: the newest messages of at most `budget` characters, and the question that
+        was being worked on, cut. The ones since the state before come first. It begins anew
         after a compaction, with the summary. What is gone from the file is left out, too."""
         turns = [[_heard(message) for message in row["added"]]]
-        left, at, cut = budget - _size(turns[0]), row, False
+        left, at, cut = budget - _size(_cut_all(turns[0])), row, False
         asked, told_by = _question(row), [row]
         while at["after"] in self._places and not at["compacted"]:
             at = self.row(at["after"])
             turn = [*map(_heard, at["added"]), *acted(at, thinking=False)]
-            left -= _size(turn)
+            left -= _size(_cut_all(turn))
             cut = cut or left < 0
             question = _question(at)
             if cut:
@@ -111,8 +111,9 @@ class StateFile:
             if cut and asked is not None:
                 break
         cut = cut or (at["after"] is not None and not at["compacted"])
-        messages = _asked_first(_joined(message for turn in reversed(turns) for message in turn))
-        return Context(_fitted(messages, budget), cut, told_by)
+        known = [message for turn in reversed(turns) for message in turn]
+        messages, dropped = _fitted(known, asked, budget)
+        return Context(messages, cut or dropped, told_by)
 
 
 def sessions_of(row: Row) -> set[str]:
@@ -135,7 +136,7 @@ def acted(row: Row, *, thinking: bool, results: bool = True) -> list[Message]:
     """An action as an assistant's message, and its results as those of tools."""
     blocks = row["action"] if thinking else replayed(row["action"])
     said = "\n".join(block["text"] for block in blocks if block["type"] == "text")
-    message: Message = {"role": "assistant", "content": _cut(said) if results else said}
+    message: Message = {"role": "assistant", "content": said}
     thought = "\n".join(block["thinking"] for block in blocks if block["type"] == "thinking")
     if thought.strip():
         message["reasoning_content"] = thought
@@ -155,7 +156,7 @@ def acted(row: Row, *, thinking: bool, results: bool = True) -> list[Message]:
             "role": "tool",
             "tool_call_id": result["call"],
             "name": names.get(result["call"], ""),
-            "content": _cut(spoken(result["content"])),
+            "content": spoken(result["content"]),
         }
         for result in row["results"]
     ]
@@ -192,11 +193,11 @@ def said(message: Message) -> str:
 
 
 def _heard(message: Message) -> Message:
-    heard = {"role": message["role"], "content": _cut(spoken(message["content"]))}
+    heard = {"role": message["role"], "content": spoken(message["content"])}
     return heard if message["role"] != "tool" else heard | {"tool_call_id": message.get("call")}
 
 
-def _joined(messages: Iterator[Message]) -> list[Message]:
+def _joined(messages: Iterable[Message]) -> list[Message]:
     """Neighbouring messages of a user as one: many templates want turns."""
     joined: list[Message] = []
     for message in messages:
@@ -215,21 +216,47 @@ def _asked_first(messages: list[Message]) -> list[Message]:
     return messages[first:]
 
 
-def _fitted(messages: list[Message], budget: int) -> list[Message]:
-    """With the middle of the longest messages left out until all have room; the shortest text that
-    is left of one is `_SHORTEST`."""
-    longest = LONGEST
-    while _size(messages) > budget and longest > _SHORTEST:
-        longest = max(longest // 2, _SHORTEST)
-        messages = [one | {"content": _cut(one["content"], longest)} for one in messages]
-    return messages
+def _fitted(
+    messages: list[Message], asked: Message | None, budget: int
+) -> tuple[list[Message], bool]:
+    """(a conversation of at most `budget` characters, whether messages are left out): the middle of
+    the longest is left out until all have room; at most `_SHORTEST` characters are left of one.
+    Then the oldest go, but not the question `asked`."""
+    longest, dropped = LONGEST, False
+    while _size(fitted := _conversation(messages, longest)) > budget:
+        if longest > _SHORTEST:
+            longest = max(longest // 2, _SHORTEST)
+        elif len(messages) > 1:
+            messages, dropped = _without_oldest(messages, asked), True
+        else:
+            break
+    return fitted, dropped
 
 
-def _cut(text: str, longest: int = LONGEST) -> str:
-    if len(text) <= longest:
-        return text
+def _conversation(messages: list[Message], longest: int) -> list[Message]:
+    return _asked_first(_joined(_cut_all(messages, longest)))
+
+
+def _without_oldest(messages: list[Message], asked: Message | None) -> list[Message]:
+    """Results go with their call."""
+    first = next((n for n, one in enumerate(messages) if one != asked), 0)
+    after = first + 1
+    while "tool_calls" in messages[first] and messages[after : after + 1]:
+        if messages[after]["role"] != "tool":
+            break
+        after += 1
+    return messages[:first] + messages[after:]
+
+
+def _cut_all(messages: list[Message], longest: int = LONGEST) -> list[Message]:
+    return [one | {"content": _cut(one["content"], longest)} for one in messages]
+
+
+def _cut(text: str, longest: int) -> str:
+    """Without its middle, where that makes it shorter."""
     half = longest // 2
-    return f"{text[:half]}\n[... {len(text) - 2 * half} characters]\n{text[-half:]}"
+    cut = f"{text[:half]}\n[... {len(text) - 2 * half} characters]\n{text[-half:]}"
+    return cut if len(text) > longest and len(cut) < len(text) else text
 
 
 def _size(messages: list[Message]) -> int:

@@ -100,6 +100,27 @@ def test_from_a_specification_to_an_evaluated_model(context: ToolContext, tuning
     assert (again["error"]["code"], failed) == ("already_completed", True)
 
 
+def test_an_agent_is_told_the_type_of_an_evaluators_error(
+    context: ToolContext, tuning: Project
+) -> None:
+    """Its words could carry rows of the benchmark."""
+    programs.write_evaluator(
+        tuning.layout.root, change="raise ValueError(request['rows']['path'] + ' held-out answer')"
+    )
+    made, _ = call(context, "specify_training", **SPEC, evaluator=["python", "judge.py"])
+    call(context, "run_training", experiment=made["experiment"])
+    ended, _ = call(context, "training_status", experiment=made["experiment"], wait_seconds=60)
+    (model,) = ended["models"]
+    programs.approve(tuning)
+    judged, failed = call(context, "evaluate_model", model=model["id"])
+    assert (judged["verdict"], failed) == ("INCONCLUSIVE", False)
+    assert judged["problems"][0]["reason"] == "the evaluator failed: ValueError"
+    assert "exit code 1: the evaluator failed: ValueError" in judged["reason"]
+    told = json.dumps([judged, call(context, "training_lineage", name=model["id"])[0]])
+    assert "rows.jsonl" not in told
+    assert "held-out answer" not in told
+
+
 def test_what_is_wrong_is_said_with_its_hint(context: ToolContext, tuning: Project) -> None:
     wrong = {**SPEC, "hyperparameters": {"learning_rate": -1}, "minutes": 0}
     said, failed = call(context, "specify_training", **wrong)

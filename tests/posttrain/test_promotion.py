@@ -185,6 +185,10 @@ def test_why_an_evaluator_failed_is_said_in_its_words(
     made = program.attach_evaluation(model)
     assert made.verdict == "INCONCLUSIVE"
     assert "the evaluator failed: row 7 has no end" in made.reason
+    assert "withheld" not in made.reason
+    (kept,) = project.ledger.model_history(model).evaluations
+    assert "row 7" not in str(kept)
+    assert "withheld" in kept.reason
 
 
 def test_the_modes_differ_by_the_guidance(project, program, model, root: Path) -> None:

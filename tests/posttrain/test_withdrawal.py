@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli.main import harness
 from harness.cli.withdrawing import taken_out
 from harness.errors import UsageError
 from harness.files import sha256_file
@@ -17,6 +19,7 @@ from harness.posttrain.training_judgement import ProgramReport
 from harness.traces.contexts import sessions_of
 from harness.traces.ingest import manifest_of
 from harness.traces.withdrawal import digests_of, digests_with, held, sessions_in, withdraw
+from tests.blobs import own_environment
 from tests.posttrain import programs
 
 NOW = "2026-01-01T00:00:00.000Z"
@@ -72,6 +75,17 @@ def test_an_approved_benchmark_that_holds_the_session_is_named(project: Project,
     told = taken_out(project, "some-lon", [root / "train.jsonl"], dry_run=False)
     assert told["session"] == "some-long-id"
     assert told["benchmarks"] == [{"path": "held_out.jsonl", "named": False, "in_vault": False}]
+    words = [
+        "traces",
+        "withdraw",
+        "some-long-id",
+        str(root / "train.jsonl"),
+        "--project",
+        str(root),
+    ]
+    typed = CliRunner(env=own_environment(root.parent)).invoke(harness, words)
+    assert "held_out.jsonl holds rows of it too" in typed.stdout
+    assert typed.exit_code == 0
     told = taken_out(project, "some-long-id", [aside], dry_run=False)
     assert [one["rows"] for one in told["datasets"]] == [1]
     assert told["benchmarks"] == [{"path": "held_out.jsonl", "named": True, "in_vault": True}]

@@ -8,7 +8,7 @@ import pytest
 
 from harness.domain.row_forms import one_form
 from harness.errors import UsageError
-from harness.traces.contexts import StateFile
+from harness.traces.contexts import StateFile, said
 from harness.traces.dataset import part_of, write_dataset
 from harness.traces.training_rows import Kind, Made, Settings, training_rows
 
@@ -191,6 +191,40 @@ def test_what_was_asked_last_is_cut_to_the_budget_where_nothing_else_can_go(tmp_
     assert message["content"].startswith("why? aa")
     assert message["content"].endswith("b now?")
     assert "characters]" in message["content"]
+
+
+def test_what_is_cut_is_counted_from_what_was_said(tmp_path: Path):
+    path, words = tmp_path / "states.jsonl", "a" * 5_000
+    path.write_text(json.dumps(state("0", None, text("x"), added=asked(words))) + "\n")
+    opened = StateFile(path)
+    (message,), cut, _ = opened.context(opened.row("0"), budget=600)
+    assert (len(message["content"]), cut) == (500 + len("\n[... 4500 characters]\n"), False)
+    assert "[... 4500 characters]" in message["content"]
+
+
+def test_many_short_results_leave_the_question_and_the_newest(tmp_path: Path):
+    """A cut would make none of them shorter."""
+    told = [
+        {"role": "tool", "content": f"{n:03} " + "y" * 76, "kind": "note", "call": str(n)}
+        for n in range(100)
+    ]
+    calls = [call(f"t{n}") for n in range(3)]
+    results = [{"call": one["id"], "is_error": False, "content": "z" * 70} for one in calls]
+    states = [
+        state("0", None, *calls, added=asked("why?"), results=results),
+        state("1", "0", text("x"), added=told),
+        state("2", None, *calls, added=asked("why?"), results=results),
+        state("3", "2", text("x"), added=asked("?" * 3_000)),
+    ]
+    path = tmp_path / "states.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in states))
+    opened = StateFile(path)
+    (first, *others), cut, _ = opened.context(opened.row("1"), budget=4_000)
+    assert (first["content"], cut) == ("why?", True)
+    assert [one["content"] for one in others] == [one["content"] for one in told[-49:]]
+    for budget in (200, 300, 4_000):
+        messages, _, _ = opened.context(opened.row("3"), budget=budget)
+        assert sum(map(len, map(said, messages))) <= budget
 
 
 def test_a_context_that_was_cut_begins_with_a_question(tmp_path: Path):

@@ -262,6 +262,17 @@ def test_a_weight_of_0_costs_nothing_and_is_exact(
     trained_state(tmp_path / "dpo", log, made(**nothing))
 
 
+def test_pairs_that_processes_cannot_share_are_refused_only_where_dpo_learns(
+    tmp_path: Path, log: RunLogger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(composed.processes, "count", lambda: 2)
+    numbers = {"batch_size": 4, "gradient_accumulation": 1}
+    given = task_of(tmp_path, log, made(), hyperparameters=numbers)
+    with pytest.raises(UsageError, match="cannot share"):
+        composed._pairs_at_once(given, made(dpo=PreferenceChannel(weight=0.5, pairs=3)))
+    assert composed._pairs_at_once(given, made(dpo=PreferenceChannel(weight=0.0, pairs=3))) == 1
+
+
 def test_two_alternating_batches_fall_together(tmp_path: Path, log: RunLogger) -> None:
     numbers = {"max_steps": 24, "learning_rate": 1e-2, "batch_size": 2, "gradient_accumulation": 1}
     composition = made(reward=RewardChannel(weight=0.0), dpo=PreferenceChannel(pairs=1))

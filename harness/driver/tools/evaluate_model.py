@@ -58,4 +58,7 @@ async def evaluate_model(context: ToolContext, arguments: EvaluateModelArguments
         raise UsageError(
             str(problem["message"]), hint=str(problem["hint"]), code=str(problem["code"])
         )
-    return answer
+    # Also where the process took itself for a person's, who is told an evaluator's own words.
+    evaluations = project.ledger.model_history(model.id).evaluations
+    recorded = next(one for one in evaluations if one.id == answer["id"])
+    return answer | {"reason": recorded.reason, "problems": list(recorded.problems)}

@@ -125,6 +125,8 @@ def build(task: TrainingTask) -> ComposedTrainer:
 
 def _pairs_at_once(task: TrainingTask, composition: Composition) -> int:
     """Of one process. Where its micro-batches have fewer rows they have fewer pairs."""
+    if not composition.dpo.used:
+        return 1
     numbers = task.spec.hyperparameters
     rows, _ = processes.shares(numbers)
     pairs = composition.dpo.pairs or numbers["batch_size"]
