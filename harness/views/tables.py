@@ -82,10 +82,11 @@ def pairs_table(rows: Iterable[tuple[str, Any]]) -> TableText:
 
 
 def score_text(row: dict[str, Any]) -> str:
-    """E.g. "0.931 ±0.004 [0.915, 0.946] validation, 3 seeds, recomputed"; "-" without a score."""
+    """E.g. "0.931 [0.915, 0.946] validation, 3 seeds, spread 0.004, recomputed"; "-" without a
+    score. ± is kept for half of an interval."""
     if row["score"] is None and row["released"] is None:
         return "-"
-    spread = "" if row["spread"] is None else f" ±{row['spread']:.3f}"
+    spread = "" if row["spread"] is None else f", spread {row['spread']:.3f}"
     interval = "" if row["interval"] is None else " [{:.3f}, {:.3f}]".format(*row["interval"])
     seeds = "1 seed" if row["n_seeds"] == 1 else f"{row['n_seeds']} seeds"
     if row["launches"] > row["n_seeds"]:
@@ -93,7 +94,7 @@ def score_text(row: dict[str, Any]) -> str:
     if row["released"] is not None:
         return f"{row['released']['words']}, {spoken(row['split'])}, {seeds}, {row['evidence']}"
     score = rounded(row["score"], row["interval"])
-    return f"{score}{spread}{interval} {spoken(row['split'])}, {seeds}, {row['evidence']}"
+    return f"{score}{interval} {spoken(row['split'])}, {seeds}{spread}, {row['evidence']}"
 
 
 def rounded(score: float, interval: Sequence[float] | None) -> str:

@@ -74,7 +74,7 @@ def test_the_table_has_score_reference_comparison_verdict_and_one_next_step(
     text = " ".join(" ".join(lines).split())
     for words in (
         "builds on exp-0001",
-        "validation, 3 seeds, recomputed",
+        "validation, 3 seeds, spread 0.",
         "reference exp-0001 0.",
         "worse by more than the noise",
         "verdict FAIL",
@@ -109,7 +109,9 @@ def test_the_reason_is_what_was_measured(story: Story) -> None:
     rows = story.said["why"].document["decisions"]
     assert [row["kind"] for row in rows] == ["APPROVE", "KEEP"]
     (reason,) = {row["reason"] for row in rows}
-    assert re.match(r"accuracy 0\.\d+ ±0\.\d+ \[.*\] validation, 3 seeds, recomputed", reason)
+    assert re.match(
+        r"accuracy 0\.\d+ \[.*\] validation, 3 seeds, spread 0\.\d+, recomputed", reason
+    )
     assert "held-out, 3 seeds, recomputed" in reason
     assert reason.endswith("; better against trivial predictor.")
 

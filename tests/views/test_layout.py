@@ -111,7 +111,7 @@ def test_validation_and_held_out_have_a_column_each(monkeypatch: pytest.MonkeyPa
     assert first[head.index("held-out")] == "-"
     told = " ".join(text.split())
     assert "a wider MLP (builds on" in told
-    assert "exp-0002 0.943 ±0.001 [0.927, 0.960] validation, 3 seeds, recomputed" in told
+    assert "exp-0002 0.943 [0.927, 0.960] validation, 3 seeds, spread 0.001, recomputed" in told
     assert "session not isolated Below the must tier." in told
 
 
