@@ -2,6 +2,7 @@
 beside it lowers what comes after."""
 
 import json
+import re
 
 import pytest
 
@@ -23,7 +24,7 @@ def test_scores_of_a_session_say_what_its_sandbox_leaves_open(
         expected += ", local sockets not isolated"
     answer = Inside(fresh, sandbox).run(WAY)
     assert answer.exit_code == 0, answer.stdout + answer.stderr
-    assert f"3 seeds, {expected}\nnext: " in answer.stdout
+    assert re.search(rf"3 seeds, spread [\d.]+, {expected}\nnext: ", answer.stdout)
     shown = fresh.harness("experiment", "show", "exp-0001", "--json").document
     assert shown["evidence"] == expected
     made = [*shown["runs"], *shown["evaluations"]]
