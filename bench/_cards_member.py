@@ -11,16 +11,13 @@ from typing import Any
 os.environ |= {"HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
 
 import torch
+from _shapes import LARGE, SMALL
 from transformers import LlamaConfig, LlamaForCausalLM, set_seed
 
 from harness.training.trainers import task
 from harness.training.trainers.composed import build
 from harness.training.trainers.program import run
 
-SMALL = {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30}
-SMALL |= {"num_attention_heads": 9, "num_key_value_heads": 3, "vocab_size": 49_152}
-LARGE = {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28}
-LARGE |= {"num_attention_heads": 12, "num_key_value_heads": 2, "vocab_size": 151_936}
 TINY = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "vocab_size": 512}
 TINY |= {"num_attention_heads": 2, "num_key_value_heads": 1}
 SIZES = {"small": SMALL, "large": LARGE, "tiny": TINY}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from _shapes import LARGE, SMALL
 from torch.nn.functional import cross_entropy
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -21,10 +22,6 @@ WARM = int(os.environ.get("SCALE_WARM", "30"))
 LENGTH, WORDS = (2048, 512) if not TINY else (16, 8)
 BEGAN = time.monotonic()
 ROWS = {"small": 8, "large": 4} if not TINY else {"small": 2, "large": 2}
-SMALL = {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30}
-SMALL |= {"num_attention_heads": 9, "num_key_value_heads": 3, "vocab_size": 49_152}
-LARGE = {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28}
-LARGE |= {"num_attention_heads": 12, "num_key_value_heads": 2, "vocab_size": 151_936}
 LEAST = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "vocab_size": 64}
 LEAST |= {"num_attention_heads": 2, "num_key_value_heads": 1}
 
